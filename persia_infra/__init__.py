@@ -1,0 +1,1 @@
+"""Typed description of a training environment, its plan and its rehearsal."""
