@@ -1,0 +1,114 @@
+"""One real control plane for all of these tests; what is not built yet is built first."""
+
+import fcntl
+import gc
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from operator_stack import OperatorStack
+
+from persia_infra.rehearsal import toolchain
+from persia_infra.rehearsal.control_plane import ControlPlane
+from persia_infra.rehearsal.operator_processes import KNOWN, OperatorProcesses
+from persia_infra.rehearsal.operator_tools import MPI_OPERATOR_BEFORE, ensure_operators
+from persia_infra.rehearsal.provider.kubernetes import Kubernetes
+from persia_infra.rehearsal.provider.server import ProviderServer
+from persia_infra.rehearsal.rehearse import Rehearsal
+from persia_infra.rehearsal.toolchain import Toolchain
+
+
+@pytest.fixture(autouse=True)
+def collect_garbage_between_tests() -> Iterator[None]:
+    """The SDK leaves the coroutine of a failed inline program behind.
+
+    Python 3.11 may crash a compilation during which such a one is collected, so that happens only here.
+    """
+    gc.disable()
+    yield
+    with warnings.catch_warnings(action="ignore"):
+        gc.collect()
+    gc.enable()
+
+
+@pytest.fixture(scope="session")
+def tools() -> Toolchain:
+    return toolchain.ensure(lambda line: print(line, file=sys.stderr, flush=True))
+
+
+@pytest.fixture(scope="session")
+def control_plane(tools: Toolchain) -> Iterator[ControlPlane]:
+    with ControlPlane.start(tools) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def rehearsal(control_plane: ControlPlane, tools: Toolchain) -> Rehearsal:
+    """The simulated cloud on the shared control plane: one GKE cluster at a time, so a test destroys its own."""
+    return Rehearsal(control_plane, tools)
+
+
+@pytest.fixture(scope="session")
+def operator_tools() -> Toolchain:
+    """The operators' own programs, built first where they are not yet."""
+    return ensure_operators(lambda line: print(line, file=sys.stderr, flush=True), also=(MPI_OPERATOR_BEFORE,))
+
+
+@pytest.fixture(scope="session")
+def kubernetes_port() -> Iterator[int]:
+    server = ProviderServer(Kubernetes)
+    yield server.port
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def operator_node(control_plane: ControlPlane) -> Iterator[None]:
+    """A node for what operators deploy; gone after the module, so that other tests' counts hold."""
+    size = {"cpu": "200", "memory": "1000Gi", "pods": "250"}
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "operator-probe"},
+        "status": {"allocatable": size, "capacity": size},
+    }
+    run = {"env": control_plane.environment, "check": True, "capture_output": True, "text": True}
+    subprocess.run(["kubectl", "create", "-f", "-"], input=json.dumps(node), **run)
+    yield
+    subprocess.run(["kubectl", "delete", "node", "operator-probe"], **run)
+
+
+@pytest.fixture(scope="module")
+def mpi_port() -> Iterator[None]:
+    """The MPI operator's health port can't be chosen: modules that run it take turns, in other processes too."""
+    with Path(__file__).open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="module")
+def operator_stack(
+    tmp_path_factory: pytest.TempPathFactory,
+    control_plane: ControlPlane,
+    kubernetes_port: int,
+    operator_tools: Toolchain,
+    operator_node: None,  # noqa: ARG001
+    request: pytest.FixtureRequest,
+) -> Iterator[OperatorStack]:
+    """Destroyed after the module, its operators still running; then these end as well."""
+    if hasattr(request.module, "mpi"):
+        request.getfixturevalue("mpi_port")
+    processes = OperatorProcesses(control_plane, operator_tools)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("PATH", "KUBECONFIG"):
+            patch.setenv(name, control_plane.environment[name])
+        stack = OperatorStack(tmp_path_factory.mktemp("stack"), control_plane, kubernetes_port, processes)
+        try:
+            yield stack
+            stack.destroy()
+        finally:
+            for name in KNOWN:
+                processes.stop(name)
