@@ -1,0 +1,72 @@
+"""Kubernetes quantities (`100Gi`, `1500m`, `12e6`), read and written exactly.
+
+Rounding to what a given field accepts (whole bytes, whole devices) is the caller's business.
+"""
+
+import re
+from decimal import Context, Decimal
+from typing import Final
+
+_BINARY: Final = {
+    suffix: Decimal(1024) ** power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), start=1)
+}
+_DECIMAL: Final = {
+    suffix: Decimal(10) ** power for suffix, power in zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True)
+}
+_FORM: Final = re.compile(
+    r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]{1,3}))?"
+)
+_EXACT: Final = Context(prec=400)
+_ALLOWED: Final = (
+    "write a number with at most one suffix: Ki Mi Gi Ti Pi Ei (powers of 1024), k M G T P E (powers of 1000), "
+    "m u n (thousandths and less), or an exponent as in 12e6; no spaces"
+)
+
+
+def parse_quantity(text: str | int) -> Decimal:
+    """The quantity in its base unit: bytes, cores, devices.
+
+    Raises:
+        ValueError: not a quantity; the message says what is allowed, and names the likely intent.
+    """
+    found = _FORM.fullmatch(str(text)) if not isinstance(text, bool) else None
+    if found is None:
+        raise ValueError(f"{text!r} is not a Kubernetes quantity: {_ALLOWED}{_hint(str(text))}")
+    number = Decimal(found["number"])
+    if suffix := found["suffix"]:
+        return _EXACT.multiply(number, _BINARY.get(suffix) or _DECIMAL[suffix])
+    return _EXACT.scaleb(number, int(found["exponent"] or 0))
+
+
+def format_quantity(value: Decimal, *, binary: bool = False) -> str:
+    """The shortest exact way to write it: `1536Mi` (binary), `1500m` or `2G` (decimal)."""
+    if value == value.to_integral_value() and value != 0:
+        for suffix, factor in reversed((_BINARY if binary else {s: _DECIMAL[s] for s in "kMGTPE"}).items()):
+            if value % factor == 0:
+                return f"{int(value / factor)}{suffix}"
+    if value == value.to_integral_value():
+        return str(int(value))
+    for suffix in "mun":
+        if (scaled := value / _DECIMAL[suffix]) == scaled.to_integral_value():
+            return f"{int(scaled)}{suffix}"
+    raise ValueError(f"{value} is finer than a billionth: a Kubernetes quantity can't hold it")
+
+
+def _hint(text: str) -> str:
+    squeezed = re.sub(r"\s", "", text)
+    for wrong, right in (
+        ("KB", "k"),
+        ("MB", "M"),
+        ("GB", "G"),
+        ("TB", "T"),
+        ("KiB", "Ki"),
+        ("MiB", "Mi"),
+        ("GiB", "Gi"),
+        ("TiB", "Ti"),
+    ):
+        if squeezed.lower().endswith(wrong.lower()) and _FORM.fullmatch(likely := squeezed[: -len(wrong)] + right):
+            return f"; did you mean {likely!r}?"
+    for likely in (squeezed, squeezed.replace("K", "k"), squeezed[:-1] + squeezed[-1:].upper()):
+        if likely != text and _FORM.fullmatch(likely):
+            return f"; did you mean {likely!r}?"
+    return ""
