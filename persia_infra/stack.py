@@ -1,0 +1,109 @@
+"""Reads the description of a stack from its Pulumi configuration file, without Pulumi."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from persia_infra.environment import EnvironmentSpec
+from persia_infra.errors import InputError, Problem, problems_from
+from persia_infra.yaml_files import read_documents
+
+CONFIG_KEY = "persia-infra:environment"
+_VARIABLE_BYTES = 127 * 1024
+_MISSING = "is missing; describe the environment under this key"
+
+
+def load_stack(file: Path, *, shown: str | None = None) -> EnvironmentSpec:
+    """The environment that a `Pulumi.<stack>.yaml` describes.
+
+    Args:
+        file: The file.
+        shown: What errors call it; its path when absent.
+
+    Raises:
+        InputError: The file cannot be read, or describes something that would not work.
+    """
+    data = _config(file, shown).get(CONFIG_KEY)
+    size = _size_as_variable(data)
+    if size > _VARIABLE_BYTES:
+        said = (
+            f"takes {size // 1024} KiB as Pulumi hands it to the program, in one variable of which Linux allows 128; "
+            "put the jobs' configuration files on a volume, or some of the jobs into a stack of their own"
+        )
+        raise InputError([Problem(shown or str(file), "environment", said)])
+    return parse_environment(data, file=shown or str(file))
+
+
+def _size_as_variable(data: Any) -> int:  # noqa: ANN401
+    """Bytes of PULUMI_CONFIG; what JSON cannot hold is refused elsewhere, in better words."""
+    try:
+        return len(json.dumps({CONFIG_KEY: json.dumps(data, separators=(",", ":"), default=str, skipkeys=True)}))
+    except (ValueError, RecursionError):
+        return 0
+
+
+def describes_environment(file: Path) -> bool:
+    """Whether the stack keeps its environment under the key that this package reads; another project need not."""
+    return CONFIG_KEY in _config(file, None)
+
+
+def _config(file: Path, shown: str | None) -> Mapping[str, Any]:
+    documents = read_documents(file, shown=shown)
+    config = documents[0].get("config") if len(documents) == 1 and isinstance(documents[0], Mapping) else None
+    return config if isinstance(config, Mapping) else {}
+
+
+def parse_environment(data: Any, *, file: str = "") -> EnvironmentSpec:  # noqa: ANN401
+    """The environment that a configuration value describes.
+
+    Raises:
+        InputError: It describes something that would not work; one problem for each thing.
+    """
+    if data is None:
+        raise InputError([Problem(file, f"config.{CONFIG_KEY}", _MISSING)])
+    try:
+        return EnvironmentSpec.model_validate(data)
+    except ValidationError as error:
+        problems = problems_from(error, EnvironmentSpec, data, file=file, prefix=("environment",))
+        raise InputError(problems) from None
+
+
+def find_project(start: Path) -> Path:
+    """The nearest folder, from `start` upwards, that holds a `Pulumi.yaml`."""
+    for folder in (start.resolve(), *start.resolve().parents):
+        if (folder / "Pulumi.yaml").is_file():
+            return folder
+    raise InputError([Problem("Pulumi.yaml", "", "not found here or in any folder above; run this inside the project")])
+
+
+def find_stack(name: str, project_dir: Path) -> Path:
+    """The configuration file of a stack.
+
+    Raises:
+        InputError: There is none of that name; the message lists those there are.
+    """
+    settings = read_documents(project_dir / "Pulumi.yaml", shown="Pulumi.yaml")
+    first = settings[0] if settings and isinstance(settings[0], Mapping) else {}
+    folder = project_dir / str(first.get("stackConfigDir") or ".")
+    file = folder / f"Pulumi.{name}.yaml"
+    if not file.is_file():
+        there = sorted(found.name.split(".")[1] for found in folder.glob("Pulumi.*.yaml"))
+        raise InputError(
+            [
+                Problem(
+                    shown_path(file, project_dir),
+                    "",
+                    f"there is no stack {name!r}; "
+                    + (f"known: {', '.join(there)}" if there else "none is described yet"),
+                )
+            ]
+        )
+    return file
+
+
+def shown_path(file: Path, project_dir: Path) -> str:
+    """A path as errors show it: from the project's folder where it is inside."""
+    return str(file.relative_to(project_dir)) if file.is_relative_to(project_dir) else str(file)
