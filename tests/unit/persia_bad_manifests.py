@@ -1,0 +1,389 @@
+"""Changes that spoil a manifest of `examples/manifests/persia`: file, place, new value, and what is said of it."""
+
+from typing import Any
+
+
+class _Deleted:
+    def __repr__(self) -> str:
+        return "deleted"
+
+
+DELETED = _Deleted()
+PERSIA, SETS = "persia-job.yaml", "stateful-sets.yaml"
+CONTAINER = "spec/template/spec/containers/0"
+BAD: list[tuple[str, str, Any, str]] = [
+    (
+        PERSIA,
+        "0/apiVersion",
+        "persia.com/v2",
+        "documents[0].apiVersion: a PersiaJob of this version is not known, so its fields may mean "
+        "something else; write persia.com/v1",
+    ),
+    (
+        PERSIA,
+        "0/kind",
+        "PersiaJobs",
+        "documents[0].kind: nothing is known of this kind; did you mean 'PersiaJob'?",
+    ),
+    (
+        PERSIA,
+        "0/metadata/name",
+        "Adult_Income",
+        "documents[0].metadata.name: 'Adult_Income' is no DNS label, so Kubernetes would refuse objects "
+        "named after it; use at most 63 lower-case letters, digits and '-', starting with a letter",
+    ),
+    (
+        PERSIA,
+        "0/metadata/name",
+        "a-name-that-is-longer-than-any-pod-of-it-can-have",
+        "documents[0].metadata.name: the name has 49 characters; with a role and a number after it the "
+        "pods' names would be too long for Kubernetes; use at most 35",
+    ),
+    (
+        PERSIA,
+        "0/metadata/namespace",
+        "Training",
+        "documents[0].metadata.namespace: 'Training' is no DNS label, so Kubernetes would refuse "
+        "objects named after it; use at most 63 lower-case letters, digits and '-', starting with a "
+        "letter",
+    ),
+    (
+        PERSIA,
+        "0/metadata",
+        DELETED,
+        "documents[0].metadata: is required and missing",
+    ),
+    (
+        PERSIA,
+        "0/spec",
+        DELETED,
+        "documents[0].spec: is required and missing",
+    ),
+    (
+        PERSIA,
+        "0/spec",
+        [],
+        "documents[0].spec: must be a mapping of keys to values",
+    ),
+    (
+        PERSIA,
+        "0/spec/persiaEnv/PERSIA_GLOBAL_CONFIG",
+        DELETED,
+        "documents[0].spec.persiaEnv.PERSIA_GLOBAL_CONFIG: is missing, and PERSIA stops without it; "
+        "give its path, or the file itself as globalConfig",
+    ),
+    (
+        PERSIA,
+        "0/spec/persiaEnv/PERSIA_EMBEDDING_CONFIG",
+        DELETED,
+        "documents[0].spec.persiaEnv.PERSIA_EMBEDDING_CONFIG: is missing, and PERSIA stops without it; "
+        "give its path, or the file itself as embeddingConfig",
+    ),
+    (
+        PERSIA,
+        "0/spec/persiaEnv/PERSIA_NN_WORKER_ENTRY",
+        DELETED,
+        "documents[0].spec.persiaEnv.PERSIA_NN_WORKER_ENTRY: is missing, so the nn-workers would have "
+        "no script to run; give its path in the image or on a volume, or the text itself as "
+        "nnWorker.script",
+    ),
+    (
+        PERSIA,
+        "0/spec/persiaEnv/PERSIA_DATALOADER_ENTRY",
+        DELETED,
+        "documents[0].spec.persiaEnv.PERSIA_DATALOADER_ENTRY: is missing, so the dataloaders would have "
+        "no script to run; give its path in the image or on a volume, or the text itself as "
+        "dataloader.script",
+    ),
+    (
+        PERSIA,
+        "0/spec/persiaEnv/PERSIA_NATS_URL",
+        "nats://bus:4222",
+        "documents[0].spec.persiaEnv.PERSIA_NATS_URL: unknown key, which would have no effect; known "
+        "here: PERSIA_GLOBAL_CONFIG, PERSIA_EMBEDDING_CONFIG, PERSIA_NN_WORKER_ENTRY, "
+        "PERSIA_DATALOADER_ENTRY",
+    ),
+    (
+        PERSIA,
+        "0/spec/persiaEnv",
+        "config",
+        "documents[0].spec.persiaEnv: must be a mapping of keys to values",
+    ),
+    (
+        PERSIA,
+        "0/spec/globalConfigPath",
+        "/g.yml",
+        "documents[0].spec.globalConfigPath: is given besides persiaEnv.PERSIA_GLOBAL_CONFIG, its name "
+        "since, so nobody can tell which should win; remove one",
+    ),
+    (
+        PERSIA,
+        "0/spec/middlewareServer",
+        {"replicas": 1},
+        "documents[0].spec.middlewareServer: is given besides embeddingWorker, its name since, so "
+        "nobody can tell which should win; remove one",
+    ),
+    (
+        PERSIA,
+        "0/spec/dataLoader",
+        {"replicas": 1},
+        "documents[0].spec.dataLoader: unknown key, which would have no effect; did you mean 'dataloader'?",
+    ),
+    (
+        PERSIA,
+        "0/spec/nnWorker/replicas",
+        DELETED,
+        "documents[0].spec.nnWorker.replicas: is required and missing",
+    ),
+    (
+        PERSIA,
+        "0/spec/nnWorker/replicas",
+        -1,
+        "documents[0].spec.nnWorker.replicas: must be greater than or equal to 0",
+    ),
+    (
+        PERSIA,
+        "0/spec/nnWorker/replicas",
+        "many",
+        "documents[0].spec.nnWorker.replicas: must be a whole number",
+    ),
+    (
+        PERSIA,
+        "0/spec/nnWorker/nprocPerNode",
+        DELETED,
+        "documents[0].spec.nnWorker.nprocPerNode: is required and missing",
+    ),
+    (
+        PERSIA,
+        "0/spec/nnWorker/nprocPerNode",
+        3,
+        "documents[0].spec.nnWorker.nprocPerNode: 3 processes but 2 GPU in each pod: a process without "
+        "a GPU of its own stops at start; lower it or raise the nvidia.com/gpu limit",
+    ),
+    (
+        PERSIA,
+        "0/spec/nnWorker/volumeMount",
+        [],
+        "documents[0].spec.nnWorker.volumeMount: unknown key, which would have no effect; did you mean 'volumeMounts'?",
+    ),
+    (
+        PERSIA,
+        "0/spec/nnWorker/resources/limits/memory",
+        "24 GB",
+        "documents[0].spec.nnWorker.resources.limits.memory: '24 GB' is not a Kubernetes quantity: "
+        "write a number with at most one suffix: Ki Mi Gi Ti Pi Ei (powers of 1024), k M G T P E "
+        "(powers of 1000), m u n (thousandths and less), or an exponent as in 12e6; no spaces; did you "
+        "mean '24G'?",
+    ),
+    (
+        PERSIA,
+        "0/spec/nnWorker/resources/limits/nvidia.com~gpu",
+        1.5,
+        "documents[0].spec.nnWorker.resources.limits.nvidia.com/gpu: 1.5 is no whole number of GPUs; a "
+        "container gets whole ones only",
+    ),
+    (
+        PERSIA,
+        "0/spec/nnWorker/resources/requests",
+        {"cpu": "5"},
+        "documents[0].spec.nnWorker.resources.requests.cpu: 5 is more than the limit of 4, which "
+        "Kubernetes refuses; lower the request or raise the limit",
+    ),
+    (
+        PERSIA,
+        "0/spec/nnWorker/env/0/value",
+        1,
+        "documents[0].spec.nnWorker.env[0].value: must be text; put it in quotes",
+    ),
+    (
+        PERSIA,
+        "0/spec/nnWorker/env/0/name",
+        "WORLD_SIZE",
+        "documents[0].spec.nnWorker.env[0].name: WORLD_SIZE is different in every pod and set for each; remove it",
+    ),
+    (
+        PERSIA,
+        "0/spec/nnWorker/env/0/name",
+        "PERSIA_NATS_URL",
+        "documents[0].spec.nnWorker.env[0].name: PERSIA_NATS_URL of one role alone would part it from "
+        "the others; move it to the job's env",
+    ),
+    (
+        PERSIA,
+        "0/spec/env/0/name",
+        "PERSIA_SOCKET_NAME",
+        "documents[0].spec.env[0].name: PERSIA does not read it; write PERSIA_SOCKET_IFNAME",
+    ),
+    (
+        PERSIA,
+        "0/spec/env/0/value",
+        "",
+        "documents[0].spec.env: PERSIA_NATS_URL is empty, so no role would find another; remove it, or name a server",
+    ),
+    (
+        PERSIA,
+        "0/spec/dataloader/volumeMounts",
+        [{"name": "data", "mountPath": "/data"}],
+        "documents[0].spec.dataloader.volumeMounts[0].name: no volume 'data' is declared, so the pod "
+        "would be refused; declared: none",
+    ),
+    (
+        PERSIA,
+        "0/spec/volumes",
+        [{"name": "data"}],
+        "documents[0].spec.volumes[0]: needs exactly one source; write one of hostPath, "
+        "persistentVolumeClaim, nfs, emptyDir, configMap, secret, csi, ephemeral, projected, downwardAPI",
+    ),
+    (
+        PERSIA,
+        "0/spec/volumes",
+        [{"name": "data", "glusterfs": {}}],
+        "documents[0].spec.volumes[0].glusterfs: unknown key, which would have no effect; known here: "
+        "name, hostPath, persistentVolumeClaim, nfs, emptyDir, configMap, secret, csi, ephemeral, "
+        "projected, downwardAPI",
+    ),
+    (
+        PERSIA,
+        "0/spec/restartPolicy",
+        "Sometimes",
+        "documents[0].spec.restartPolicy: not one of the values it can have; write 'Always', 'OnFailure' or 'Never'",
+    ),
+    (
+        PERSIA,
+        "0/spec/enableMetrics",
+        "off?",
+        "documents[0].spec.enableMetrics: must be true or false",
+    ),
+    (
+        PERSIA,
+        "0/spec/logLevel",
+        ["info"],
+        "documents[0].spec.logLevel: must be text; put it in quotes",
+    ),
+    (
+        PERSIA,
+        "1/spec/size",
+        0,
+        "documents[1].spec.size: must be greater than or equal to 1",
+    ),
+    (
+        PERSIA,
+        "1/spec/sise",
+        3,
+        "documents[1].spec.sise: unknown key, which would have no effect; did you mean 'size'?",
+    ),
+    (
+        PERSIA,
+        "1/spec/natsConfig/maxPayload",
+        128 * 1024 * 1024,
+        "documents[1].spec.natsConfig.maxPayload: nats-server starts with at most 67108864 bytes (64 "
+        "MiB); lower it, and send smaller batches if they need more",
+    ),
+    (
+        PERSIA,
+        "1/spec/natsConfig/max_payload_size",
+        1024,
+        "documents[1].spec.natsConfig.max_payload_size: unknown key, which would have no effect; did "
+        "you mean 'maxPayload'?",
+    ),
+    (
+        PERSIA,
+        "1/spec/natsConfig/writeDeadline",
+        "2s",
+        "documents[1].spec.natsConfig.writeDeadline: the NATS operator reads write_deadline and ignores "
+        "this; write 'write_deadline'",
+    ),
+    (
+        PERSIA,
+        "1/spec/resources",
+        {"limits": {"cpu": "2"}},
+        "documents[1].spec.resources: is given besides pod.resources; keep one, nobody can tell which should win",
+    ),
+    (
+        PERSIA,
+        "1/spec/pod/labels",
+        {"nats_cluster": "mine"},
+        "documents[1].spec.pod.labels.nats_cluster: is how the servers are found; choose another key",
+    ),
+    (
+        PERSIA,
+        "1/apiVersion",
+        "nats.io/v1",
+        "documents[1].apiVersion: a NatsCluster of this version is not known, so its fields may mean "
+        "something else; write nats.io/v1alpha2",
+    ),
+    (
+        SETS,
+        "0/metadata/name",
+        "coordinator",
+        "documents[0].metadata.name: nothing says which role of PERSIA this is; known here: trainer, "
+        "data-compose, middleware, emb-server",
+    ),
+    (
+        SETS,
+        f"2/{CONTAINER}/args/1",
+        "embserver",
+        "documents[3].metadata.name: is a second StatefulSet of the role embeddingParameterServer; keep one",
+    ),
+    (
+        SETS,
+        f"2/{CONTAINER}/env/0/value",
+        "99",
+        "documents[2].spec.template.spec.containers[0].env[0].value: says 99 but replicas is 100, so "
+        "the role would wait for pods that never come, or ignore some; make them equal",
+    ),
+    (
+        SETS,
+        f"2/{CONTAINER}/env/1/value",
+        "nats://elsewhere:4222",
+        "documents[2].spec.template.spec.containers[0].env[1].value: is another NATS than the other "
+        "roles use, so they would not find each other; write one",
+    ),
+    (
+        SETS,
+        f"3/{CONTAINER}/imagePullPolicy",
+        "Never",
+        "documents[3].spec.template.spec.containers[0].imagePullPolicy: differs from the other roles', "
+        "but a PersiaJob has one for all; make them equal",
+    ),
+    (
+        SETS,
+        f"1/{CONTAINER}/livenessProbe",
+        {},
+        "documents[1].spec.template.spec.containers[0].livenessProbe: is not kept in a PersiaJob; known "
+        "here: args, command, env, image, imagePullPolicy, name, ports, resources, volumeMounts",
+    ),
+    (
+        SETS,
+        f"0/{CONTAINER}/env/1/name",
+        "NPROC",
+        "documents[0].spec.template.spec.containers[0].env: says no NPROC_PER_NODE, so nobody can tell "
+        "how many processes train on each node; add it",
+    ),
+    (
+        SETS,
+        "0/spec/template/spec/hostNetwork",
+        True,
+        "documents[0].spec.template.spec.hostNetwork: is not kept in a PersiaJob; known here: affinity, "
+        "containers, nodeSelector, priorityClassName, restartPolicy, securityContext, "
+        "serviceAccountName, tolerations, volumes",
+    ),
+    (
+        SETS,
+        "1/apiVersion",
+        "apps/v1beta1",
+        "documents[1].apiVersion: a StatefulSet of this version is not known; write apps/v1",
+    ),
+    (
+        SETS,
+        "1/spec/template/spec/containers",
+        [],
+        "documents[1]: is no StatefulSet with one container; write metadata.name, spec.replicas and spec.template.spec",
+    ),
+    (
+        SETS,
+        "4/spec/size",
+        "sixty",
+        "nats.size: must be a whole number",
+    ),
+]

@@ -1,0 +1,322 @@
+"""What a PERSIA job refuses, and what it derives from its description."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+
+from persia_infra.jobs import PersiaJobSpec
+from persia_infra.stack import parse_environment
+
+Spoil = Callable[..., list[str]]
+JOB = "f.yaml: environment.jobs.ads"
+
+
+def env(*names: str) -> list[dict[str, str]]:
+    return [{"name": name, "value": "1"} for name in names]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "line"),
+    [
+        ("nnWorkers", {}, "nnWorkers: unknown key, which would have no effect; did you mean 'nnWorker'?"),
+        (
+            "dataLoader",
+            {"replicas": 1},
+            "dataLoader: unknown key, which would have no effect; did you mean 'dataloader'?",
+        ),
+        (
+            "persiaEnv/PERSIA_NN_ENTRY",
+            "/x",
+            "persiaEnv.PERSIA_NN_ENTRY: unknown key, which would have no effect; did you mean 'PERSIA_NN_WORKER_ENTRY'",
+        ),
+        ("persiaEnv/PERSIA_GLOBAL_CONFIG", None, "persiaEnv.PERSIA_GLOBAL_CONFIG: is missing, and PERSIA stops"),
+        ("persiaEnv/PERSIA_EMBEDDING_CONFIG", None, "persiaEnv.PERSIA_EMBEDDING_CONFIG: is missing, and PERSIA stops"),
+        ("persiaEnv/PERSIA_NN_WORKER_ENTRY", None, "persiaEnv.PERSIA_NN_WORKER_ENTRY: is missing, so the nn-workers"),
+        (
+            "persiaEnv/PERSIA_DATALOADER_ENTRY",
+            None,
+            "persiaEnv.PERSIA_DATALOADER_ENTRY: is missing, so the dataloaders",
+        ),
+        ("globalConfig", {}, "globalConfig: is given besides persiaEnv.PERSIA_GLOBAL_CONFIG"),
+        (
+            "embeddingConfig",
+            "slots_config: {a: {dim: 8}}",
+            "embeddingConfig: is given besides persiaEnv.PERSIA_EMBEDDING_CONFIG",
+        ),
+        ("embeddingConfig", "", "embeddingConfig: must hold one YAML document, a mapping"),
+        (
+            "globalConfig",
+            {"common_config": {"metrics_config": {"push_interval_sec": 10}}},
+            "globalConfig.common_config.metrics_config.push_interval_sec: PERSIA does not read this key",
+        ),
+        (
+            "embeddingConfig",
+            {"slot_config": {}},
+            "embeddingConfig.slot_config: PERSIA stops without slots_config; write 'slots_config'",
+        ),
+        ("globalConfig", 7, "globalConfig: must be the file's text, or its content as a mapping"),
+        ("nnWorker/replicas", -1, "nnWorker.replicas: must be greater than or equal to 0"),
+        ("nnWorker/replicas", None, "nnWorker.replicas: is required and missing"),
+        ("nnWorker/replicas", "two", "nnWorker.replicas: must be a whole number"),
+        ("nnWorker/nprocPerNode", 0, "nnWorker.nprocPerNode: must be greater than or equal to 1"),
+        ("nnWorker/nprocPerNode", 2, "nnWorker.nprocPerNode: 2 processes but 1 GPU in each pod"),
+        ("nnWorker/sharedMemory", "lots", "nnWorker.sharedMemory: 'lots' is not a Kubernetes quantity"),
+        ("restartPolicy", "Sometimes", "restartPolicy: not one of the values it can have"),
+        ("enableMetrics", "maybe", "enableMetrics: must be true or false"),
+        ("env", env("A", "A"), "env[1].name: variable 'A' is given twice"),
+        ("env", env("REPLICA_INDEX"), "env[0].name: REPLICA_INDEX is different in every pod and set for each"),
+        ("nnWorker/env", env("RANK"), "nnWorker.env[0].name: RANK is different in every pod"),
+        (
+            "dataloader/env",
+            env("PERSIA_NATS_IP"),
+            "dataloader.env[0].name: PERSIA_NATS_URL of one role alone would part it from the others",
+        ),
+        ("env", env("PERSIA_SOCKET_NAME"), "env[0].name: PERSIA does not read it; write PERSIA_SOCKET_IFNAME"),
+        ("env", [{"name": "PERSIA_NATS_URL", "value": ""}], "env: PERSIA_NATS_URL is empty"),
+        (
+            "env",
+            [{"name": "PERSIA_NATS_URL", "value": "nats://u:p@bus:4222"}],
+            "env: PERSIA_NATS_URL has a user in it, which PERSIA takes for a part of the host",
+        ),
+        ("trainer", {"replicas": 1}, "trainer: is given besides nnWorker, its name since"),
+        ("globalConfigPath", "/x", "globalConfigPath: is given besides persiaEnv.PERSIA_GLOBAL_CONFIG"),
+        ("nnWorker/script", "print()", "nnWorker.script: is given besides persiaEnv.PERSIA_NN_WORKER_ENTRY"),
+        ("embeddingWorker/script", "print()", "embeddingWorker.script: unknown key"),
+        ("nnWorker/tolerations", [{"operator": "Equal"}], "nnWorker.tolerations[0].key: is missing"),
+        ("nnWorker/securityContext", {"runAsUser": -1}, "nnWorker.securityContext.runAsUser: must be greater"),
+        ("nnWorker/nodeName", "n", "nnWorker.nodeName: unknown key"),
+        ("mode", "both", "mode: not one of the values it can have"),
+        ("env", env("A B"), "env[0].name: is no name of a variable"),
+        ("env", [{"name": "A", "value": 1}], "env[0].value: must be text; put it in quotes"),
+        (
+            "env",
+            [{"name": "A", "value": "1", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+            "env[0]: has both value and valueFrom",
+        ),
+        ("env", [{"name": "A", "valueFrom": {}}], "env[0].valueFrom: needs exactly one of secretKeyRef"),
+        ("volumes", [], "nnWorker.volumeMounts[0].name: no volume 'data' is declared"),
+        ("volumes/0/hostPath", {"path": "/x"}, "volumes[0]: needs exactly one source; write one of hostPath"),
+        ("volumes/0", {"name": "data"}, "volumes[0]: needs exactly one source"),
+        ("volumes/0/name", "persia-config", "volumes: 'persia-config' is the name of a volume that jobs may"),
+        (
+            "nnWorker/volumeMounts",
+            [{"name": "data", "mountPath": "/data"}, {"name": "data", "mountPath": "/data/"}],
+            "nnWorker.volumeMounts[1].mountPath: /data is mounted twice (also by entry 0)",
+        ),
+        ("nnWorker/volumeMounts/0/mountPath", "data", "nnWorker.volumeMounts[0].mountPath: is no absolute path"),
+        (
+            "nnWorker/resources/requests",
+            {"cpu": "5"},
+            "nnWorker.resources.requests.cpu: 5 is more than the limit of 4, which Kubernetes refuses",
+        ),
+        (
+            "dataloader/resources",
+            {"requests": {"nvidia.com/gpu": 1}},
+            "dataloader.resources.requests.nvidia.com/gpu: GPUs cannot be overcommitted",
+        ),
+        ("nnWorker/resources/limits/nvidia.com~gpu", 0.5, "nnWorker.resources.limits.nvidia.com/gpu: 0.5 is no whole"),
+        ("nnWorker/resources/limits/memory", "16GB", "nnWorker.resources.limits.memory: '16GB' is not a Kubernetes"),
+        ("nnWorker/resources/limits/memory", "-1Gi", "nnWorker.resources.limits.memory: -1Gi is negative"),
+        ("nnWorker/resources/limits/memory", True, "nnWorker.resources.limits.memory: not a quantity"),
+        ("nats", {"size": 0}, "nats.size: must be greater than or equal to 1"),
+        ("nats", {"natsConfig": {"maxPayload": 2**27}}, "nats.natsConfig.maxPayload: nats-server starts with at most"),
+        ("nats", {"natsConfig": {"max_paylod": 1}}, "nats.natsConfig.max_paylod: unknown key"),
+        ("nats", {"resources": {}, "pod": {"resources": {}}}, "nats.resources: is given besides pod.resources"),
+        ("nats", {"natsConfig": {"writeDeadline": "2s"}}, "nats.natsConfig.writeDeadline: the NATS operator reads"),
+        ("nats", {"natsConfig": {"maxPending": 1024}}, "nats.natsConfig.maxPending: 1024 is less than maxPayload"),
+        ("nats", {"pod": {"labels": {"app": "x"}}}, "nats.pod.labels.app: is how the servers are found"),
+        ("nats", {"tls": {"verify": True}}, "nats.tls.verify: asks clients for certificates"),
+        ("nats", {"auth": {"clientsAuthSecret": "s"}}, "nats.auth: PERSIA's client cannot log in"),
+        ("nats", {"mode": "operator", "jetstream": {"storage": "1Gi"}}, "nats.jetstream: the NATS operator keeps no"),
+        ("nats", {"mode": "operator", "version": "2.10-alpine"}, "nats.version: the NATS operator starts"),
+    ],
+)
+def test_refused(spoiled: Spoil, place: str, value: Any, line: str) -> None:
+    said = spoiled(f"jobs/ads/{place}", value)
+
+    assert any(one.startswith(f"{JOB}.{line}") for one in said), said
+
+
+def job(description: dict[str, Any], **changes: Any) -> PersiaJobSpec:
+    found = parse_environment({**description, "jobs": {"ads": {**description["jobs"]["ads"], **changes}}}).jobs["ads"]
+    assert isinstance(found, PersiaJobSpec)
+    return found
+
+
+def test_a_job_without_roles_is_refused(description: dict[str, Any], spoiled: Spoil) -> None:
+    paths = description["jobs"]["ads"]["persiaEnv"]
+
+    (said,) = spoiled("jobs/ads", {"kind": "PersiaJob", "persiaEnv": paths})
+
+    assert said.startswith(f"{JOB}: has no role, so nothing would run")
+
+
+def test_each_job_has_its_own_nats_of_three(description: dict[str, Any]) -> None:
+    nats = job(description).own_nats
+
+    assert nats is not None
+    assert (nats.size, nats.nats_config.max_payload) == (3, 52428800)
+
+
+def test_a_nats_url_of_its_own_replaces_the_jobs_nats(description: dict[str, Any]) -> None:
+    found = job(description, env=[{"name": "PERSIA_NATS_URL", "value": "nats://elsewhere:4222"}])
+
+    assert found.own_nats is None
+    assert "nats" not in [load.role for load in found.workloads()]
+
+
+def test_a_nats_that_would_not_be_used_is_refused(description: dict[str, Any], spoiled: Spoil) -> None:
+    description["jobs"]["ads"]["nats"] = {"size": 1}
+
+    (said,) = spoiled("jobs/ads/env", [{"name": "PERSIA_NATS_URL", "value": "nats://elsewhere:4222"}])
+
+    assert said.startswith(f"{JOB}.nats: is described, but env sets PERSIA_NATS_URL")
+
+
+def test_inline_files_keep_the_order_that_persia_minds(description: dict[str, Any]) -> None:
+    description["jobs"]["ads"]["persiaEnv"].pop("PERSIA_GLOBAL_CONFIG")
+    description["jobs"]["ads"]["persiaEnv"].pop("PERSIA_EMBEDDING_CONFIG")
+    text = "slots_config:\n  b: {dim: 8}\n  a: {dim: 8}\n"
+
+    found = job(description, globalConfig={"embedding_worker_config": {"forward_buffer_size": 7}}, embeddingConfig=text)
+
+    assert list(yaml.safe_load(found.config_files["embedding_config.yaml"])["slots_config"]) == ["b", "a"]
+    written = yaml.safe_load(found.config_files["global_config.yaml"])
+    assert written == {"embedding_worker_config": {"forward_buffer_size": 7}}
+    assert found.global_config_path == "/etc/persia/global_config.yaml"
+
+
+def test_the_folder_of_inline_files_is_taken(description: dict[str, Any], spoiled: Spoil) -> None:
+    found = description["jobs"]["ads"]
+    found["persiaEnv"].pop("PERSIA_GLOBAL_CONFIG")
+    found["globalConfig"] = {}
+
+    (said,) = spoiled("jobs/ads/nnWorker/volumeMounts/0/mountPath", "/etc/persia/")
+
+    assert said.startswith(f"{JOB}.nnWorker.volumeMounts[0].mountPath: /etc/persia is where the inline")
+
+
+def test_what_has_no_effect_is_said(description: dict[str, Any]) -> None:
+    found = job(description, restartPolicy="Never", nats={"resources": {"limits": {"memory": "2Gi"}}})
+
+    assert [place for place, _ in found.notes()] == [("restartPolicy",), ("nats", "resources")]
+
+
+def test_dialects_before_december_2021_mean_the_same(description: dict[str, Any]) -> None:
+    todays = job(description, env=[{"name": "PERSIA_NATS_URL", "value": "nats://bus:4222"}])
+    old = description["jobs"]["ads"]
+    paths = old.pop("persiaEnv")
+    old["globalConfigPath"] = paths["PERSIA_GLOBAL_CONFIG"]
+    old["embeddingConfigPath"] = paths["PERSIA_EMBEDDING_CONFIG"]
+    old["trainerPyEntryPath"] = paths["PERSIA_NN_WORKER_ENTRY"]
+    old["dataLoaderPyEntryPath"] = paths["PERSIA_DATALOADER_ENTRY"]
+    for new, before in (
+        ("nnWorker", "trainer"),
+        ("embeddingWorker", "middlewareServer"),
+        ("embeddingParameterServer", "embeddingServer"),
+    ):
+        old[before] = old.pop(new)
+    old["env"] = [{"name": "PERSIA_NATS_IP", "value": "nats://bus:4222"}]
+    old["logLevel"] = None
+
+    found = job(description)
+
+    assert found.model_dump() == todays.model_dump()
+    assert [place for place, _ in found.notes()] == [
+        ("globalConfigPath",),
+        ("embeddingConfigPath",),
+        ("trainerPyEntryPath",),
+        ("dataLoaderPyEntryPath",),
+        ("embeddingServer",),
+        ("middlewareServer",),
+        ("trainer",),
+        ("env", 0, "name"),
+    ]
+
+
+def test_read_only_of_the_old_documentation_takes_effect_and_is_said(description: dict[str, Any]) -> None:
+    mount = description["jobs"]["ads"]["nnWorker"]["volumeMounts"][0]
+    mount["read_only"] = True
+
+    found = job(description)
+
+    assert found.nn_worker is not None
+    assert found.nn_worker.volume_mounts[0].read_only is True
+    assert [place for place, _ in found.notes()] == [("nnWorker", "volumeMounts", 0, "read_only")]
+
+
+def test_variables_that_no_persia_reads_are_said(description: dict[str, Any]) -> None:
+    found = job(description, env=env("PERSIA_MODEL_CONFIG"))
+
+    assert [place for place, _ in found.notes()] == [("env", 0, "name")]
+
+
+@pytest.mark.parametrize(
+    ("role", "field", "value"),
+    [
+        ("dataloader", "pool", "cpu"),
+        ("nnWorker", "tolerations", [{"operator": "Exists"}]),
+        ("nnWorker", "affinity", {"nodeAffinity": {}}),
+        ("nnWorker", "serviceAccountName", "trainer"),
+        ("nnWorker", "priorityClassName", "high"),
+        ("nnWorker", "nodeSelector", {"disk": "ssd"}),
+        ("nnWorker", "securityContext", {"runAsUser": 1000}),
+    ],
+)
+def test_what_the_operator_has_no_words_for_is_refused(
+    description: dict[str, Any], spoiled: Spoil, role: str, field: str, value: Any
+) -> None:
+    description["jobs"]["ads"]["mode"] = "operator"
+
+    (said,) = spoiled(f"jobs/ads/{role}/{field}", value)
+
+    assert said.startswith(f"{JOB}.{role}.{field}: the PERSIA operator has no words for it")
+
+
+def test_a_volume_that_the_operators_definition_drops_is_refused(description: dict[str, Any], spoiled: Spoil) -> None:
+    description["jobs"]["ads"]["mode"] = "operator"
+
+    (said,) = spoiled("jobs/ads/volumes/0", {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}})
+
+    assert said.startswith(f"{JOB}.volumes[0]: is of a source that the PersiaJob resource definition lacks")
+
+
+def test_files_that_no_config_map_holds_are_refused(description: dict[str, Any], spoiled: Spoil) -> None:
+    paths = description["jobs"]["ads"]["persiaEnv"]
+    paths.pop("PERSIA_NN_WORKER_ENTRY")
+    paths.pop("PERSIA_EMBEDDING_CONFIG")
+    slots = {"s" * (8000 + index): {"dim": 8} for index in range(200)}
+    description["jobs"]["ads"]["embeddingConfig"] = {"slots_config": slots}
+
+    said = spoiled("jobs/ads/nnWorker/script", "#" * 2**21)
+
+    assert [line.partition(" is larger")[0] for line in said] == [
+        f"{JOB}.embeddingConfig: together with globalConfig",
+        f"{JOB}.nnWorker.script:",
+    ]
+
+
+def test_what_tls_needs_of_the_image_is_said(description: dict[str, Any]) -> None:
+    found = job(description, nats={"tls": {"serverSecret": "bus-tls"}})
+
+    assert [place for place, _ in found.notes()] == [("nats", "tls")]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "line"),
+    [
+        (
+            "mode",
+            "operator",
+            "with mode: operator its pods are PERSIA's operator's to make, and the environment has none",
+        ),
+        ("nats", {"mode": "operator"}, "with nats.mode: operator its NATS servers are the NATS operator's to make"),
+        ("gang", True, "its pods wait for Volcano to schedule them, and the environment has none"),
+    ],
+)
+def test_an_operator_that_nobody_installed_is_missed(spoiled: Spoil, place: str, value: Any, line: str) -> None:
+    (said,) = spoiled(f"jobs/ads/{place}", value)
+
+    assert said.startswith(f"{JOB}: {line}")
