@@ -1,0 +1,128 @@
+"""What the three programs of Volcano may do, and which of its kinds go through its webhooks."""
+
+from collections.abc import Mapping
+
+from persia_components.operators._operator import Right, Rights
+
+SERVICE = "volcano-admission-service"
+MUTATING = {"jobs": ("batch.volcano.sh", "v1alpha1"), "queues": ("scheduling.volcano.sh", "v1beta1")}
+VALIDATING = {
+    "jobs": ("batch.volcano.sh", "v1alpha1", ("CREATE", "UPDATE")),
+    "cronjobs": ("batch.volcano.sh", "v1alpha1", ("CREATE", "UPDATE")),
+    "podgroups": ("scheduling.volcano.sh", "v1beta1", ("CREATE",)),
+    "queues": ("scheduling.volcano.sh", "v1beta1", ("CREATE", "UPDATE", "DELETE")),
+    "hypernodes": ("topology.volcano.sh", "v1alpha1", ("CREATE", "UPDATE")),
+}
+
+
+def _called(webhooks: Mapping[str, object], verb: str) -> tuple[str, ...]:
+    return tuple(f"{SERVICE}-{resource}-{verb}" for resource in webhooks)
+
+
+_SEES = ("list", "watch")
+_LEADS = (
+    Right("coordination.k8s.io", ("leases",), ("create", "get", "update")),
+    Right("", ("events",), ("create",)),
+)
+_JOBS = "somebody runs Volcano's own Jobs: "
+
+SCHEDULER_RIGHTS = Rights(
+    everywhere=(
+        Right(
+            "",
+            (
+                "namespaces",
+                "nodes",
+                "persistentvolumeclaims",
+                "persistentvolumes",
+                "pods",
+                "replicationcontrollers",
+                "resourcequotas",
+                "services",
+            ),
+            _SEES,
+        ),
+        Right("apps", ("replicasets", "statefulsets"), _SEES),
+        Right("policy", ("poddisruptionbudgets",), _SEES),
+        Right("resource.k8s.io", ("deviceclasses", "resourceclaims", "resourceslices"), _SEES),
+        Right("scheduling.k8s.io", ("priorityclasses",), _SEES),
+        Right("storage.k8s.io", ("csinodes", "storageclasses", "volumeattachments"), _SEES),
+        Right("nodeinfo.volcano.sh", ("numatopologies",), _SEES),
+        Right("topology.volcano.sh", ("hypernodes",), _SEES),
+        Right("scheduling.volcano.sh", ("podgroups",), (*_SEES, "update")),
+        Right("scheduling.volcano.sh", ("queues",), (*_SEES, "create", "update")),
+        Right("scheduling.volcano.sh", ("queues/status",), ("update",)),
+        Right("", ("pods/binding",), ("create",)),
+        Right("", ("pods/status",), ("update",)),
+        Right("", ("events",), ("create",)),
+        Right("", ("events",), ("patch",), used_when="it repeats an event"),
+        Right(
+            "",
+            ("persistentvolumeclaims", "persistentvolumes"),
+            ("update",),
+            used_when="a pod has a claim that is bound only when it is scheduled",
+        ),
+    ),
+    own=_LEADS,
+)
+CONTROLLERS_RIGHTS = Rights(
+    everywhere=(
+        Right("", ("nodes", "persistentvolumeclaims"), _SEES),
+        Right("", ("pods",), (*_SEES, "create", "patch")),
+        Right("", ("services",), (*_SEES, "create", "get")),
+        Right("", ("configmaps", "secrets"), ("create", "get")),
+        Right("networking.k8s.io", ("networkpolicies",), ("create", "get")),
+        Right("apps", ("replicasets", "statefulsets"), _SEES),
+        Right("scheduling.k8s.io", ("priorityclasses",), _SEES),
+        Right("batch.volcano.sh", ("cronjobs", "jobs"), _SEES),
+        Right("batch.volcano.sh", ("jobs/status",), ("update",)),
+        Right("bus.volcano.sh", ("commands",), _SEES),
+        Right("config.volcano.sh", ("colocationconfigurations",), _SEES),
+        Right("flow.volcano.sh", ("jobflows", "jobtemplates"), _SEES),
+        Right("topology.volcano.sh", ("hypernodes",), _SEES),
+        Right("scheduling.volcano.sh", ("podgroups",), (*_SEES, "create")),
+        Right("scheduling.volcano.sh", ("queues",), (*_SEES, "patch")),
+        Right("scheduling.volcano.sh", ("queues/status",), ("patch",)),
+        Right("", ("pods",), ("delete", "get"), used_when=_JOBS + "one restarts or is aborted"),
+        Right("", ("services", "secrets"), ("delete",), used_when=_JOBS + "one with plugins ends"),
+        Right("", ("configmaps",), ("delete", "update"), used_when=_JOBS + "one with plugins changes or ends"),
+        Right("networking.k8s.io", ("networkpolicies",), ("delete",), used_when=_JOBS + "one with plugins ends"),
+        Right("", ("persistentvolumeclaims",), ("create", "get"), used_when=_JOBS + "one has a volumeClaim"),
+        Right(
+            "batch.volcano.sh", ("jobs",), ("create", "delete", "get", "update"), used_when=_JOBS + "by CronJob or flow"
+        ),
+        Right("batch.volcano.sh", ("cronjobs/status",), ("update",), used_when=_JOBS + "by CronJob"),
+        Right("flow.volcano.sh", ("jobflows/status", "jobtemplates/status"), ("update",), used_when=_JOBS + "by flow"),
+        Right("bus.volcano.sh", ("commands",), ("delete",), used_when=_JOBS + "one is told to stop or resume"),
+        Right(
+            "scheduling.volcano.sh", ("podgroups",), ("delete", "update"), used_when=_JOBS + "one is resized or ends"
+        ),
+        Right("topology.volcano.sh", ("hypernodes/status",), ("update",), used_when="nodes are grouped in HyperNodes"),
+    ),
+    own=(*_LEADS, Right("", ("configmaps",), _SEES)),
+)
+ADMISSION_RIGHTS = Rights(
+    everywhere=(
+        Right(
+            "admissionregistration.k8s.io",
+            ("mutatingwebhookconfigurations",),
+            ("get",),
+            names=_called(MUTATING, "mutate"),
+        ),
+        Right(
+            "admissionregistration.k8s.io",
+            ("validatingwebhookconfigurations",),
+            ("get",),
+            names=_called(VALIDATING, "validate"),
+        ),
+        Right(
+            "admissionregistration.k8s.io",
+            ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
+            ("update",),
+            names=_called(MUTATING, "mutate") + _called(VALIDATING, "validate"),
+            used_when="it starts with a new certificate",
+        ),
+        Right("scheduling.volcano.sh", ("queues",), _SEES),
+        Right("scheduling.volcano.sh", ("podgroups",), ("get", "list"), used_when="a queue that has gangs is deleted"),
+    ),
+)

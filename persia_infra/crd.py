@@ -1,0 +1,172 @@
+"""CustomResourceDefinitions from the same models that descriptions are read with.
+
+A model becomes a structural OpenAPI v3 schema: what the model knows is typed, and what a caller names as open
+keeps unknown fields. Python-only checks (validators across fields) have no counterpart and are left to `check`.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+Schema = dict[str, Any]
+
+OPEN_OBJECT: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_KEPT = ("type", "enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "required")
+_BY_FORMAT: dict[str, Schema] = {
+    "quantity": {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """What `kubectl get` shows of an object."""
+
+    name: str
+    json_path: str
+    type: str = "string"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One kind of one group, in one version."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    spec: Schema
+    status: Schema | None = None
+    """Its own subresource unless `status_is_plain`."""
+    status_is_plain: bool = False
+    """The operator writes the status together with the rest, so a subresource would discard it."""
+    namespaced: bool = True
+    short_names: Sequence[str] = ()
+    columns: Sequence[Column] = ()
+    spec_required: bool = True
+    open_root: bool = False
+    """The kind has fields beside `spec` and `status`."""
+
+    @property
+    def name(self) -> str:
+        """Of the CustomResourceDefinition itself."""
+        return f"{self.plural}.{self.group}"
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """As the API server would complete them, so that nothing differs afterwards."""
+        short = {"shortNames": list(self.short_names)} if self.short_names else {}
+        singular = self.kind.lower()
+        return {"kind": self.kind, "listKind": f"{self.kind}List", "plural": self.plural, "singular": singular} | short
+
+    def body(self) -> dict[str, Any]:
+        """The `spec` of the CustomResourceDefinition."""
+        properties: Schema = {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": self.spec,
+        }
+        if self.status is not None:
+            properties["status"] = self.status
+        schema: Schema = {"type": "object", "properties": properties}
+        if self.spec_required:
+            schema["required"] = ["spec"]
+        if self.open_root:
+            schema["x-kubernetes-preserve-unknown-fields"] = True
+        version: dict[str, Any] = {
+            "name": self.version,
+            "served": True,
+            "storage": True,
+            "schema": {"openAPIV3Schema": schema},
+        }
+        if self.status is not None and not self.status_is_plain:
+            version["subresources"] = {"status": {}}
+        if self.columns:
+            version["additionalPrinterColumns"] = [
+                {"name": column.name, "type": column.type, "jsonPath": column.json_path} for column in self.columns
+            ]
+        return {
+            "group": self.group,
+            "names": self.names,
+            "scope": "Namespaced" if self.namespaced else "Cluster",
+            "versions": [version],
+        }
+
+
+def schema_of(
+    model: type[BaseModel],
+    *,
+    required: Mapping[type[BaseModel], Sequence[str]] | None = None,
+    replace: Mapping[str, Schema] | None = None,
+    open_models: Collection[type[BaseModel]] = (),
+    plain_quantities: bool = False,
+) -> Schema:
+    """The structural schema of a model, with the keys that Kubernetes sees.
+
+    Args:
+        model: The model. Fields that are excluded from its serialization are this library's own and left out;
+            so are its defaults, which are the operator's to choose.
+        required: Keys that must be there on the wire, though a description may leave them to this library.
+        replace: Schemas of single keys at the top, where the wire has another form than the description.
+        open_models: Models that describe a part of what Kubernetes allows there; the rest is kept as it is.
+        plain_quantities: Quantities are texts, as operators want them that read no numbers there.
+    """
+    document = model.model_json_schema(by_alias=True, mode="serialization")
+    names = {opened.__name__ for opened in open_models}
+    needed = {demanding.__name__: keys for demanding, keys in (required or {}).items()}
+    walk = _Walk(document.get("$defs", {}), names, needed, plain_quantities)
+    schema = walk.convert(document, model.__name__)
+    schema["properties"].update(replace or {})
+    return schema
+
+
+@dataclass(frozen=True)
+class _Walk:
+    definitions: Mapping[str, Schema]
+    open_names: Collection[str]
+    required: Mapping[str, Sequence[str]]
+    plain_quantities: bool
+
+    def convert(self, node: Schema, name: str = "", above: tuple[str, ...] = ()) -> Schema:
+        if reference := node.get("$ref"):
+            name = reference.rpartition("/")[2]
+            if name in above:
+                raise ValueError(f"{name} contains itself, which a structural schema can't say; leave it open")
+            return self.convert(self.definitions[name], name, (*above, name))
+        if choices := node.get("anyOf") or node.get("oneOf"):
+            return self._one_of([choice for choice in choices if choice.get("type") != "null"], above)
+        if len(node.get("allOf", ())) == 1:
+            return self.convert(node["allOf"][0], name, above)
+        if node.get("format") in _BY_FORMAT and not self.plain_quantities:
+            return dict(_BY_FORMAT[node["format"]])
+        if "type" not in node and "const" not in node and "enum" not in node:
+            return {"x-kubernetes-preserve-unknown-fields": True}
+        schema = {key: node[key] for key in _KEPT if key in node}
+        if "const" in node:
+            schema |= {"type": "string", "enum": [node["const"]]}
+        for bound, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+            if bound in node:
+                schema |= {limit: node[bound], bound: True}
+        if "items" in node:
+            schema["items"] = self.convert(node["items"], above=above)
+        if "properties" in node:
+            schema["properties"] = {key: self.convert(value, above=above) for key, value in node["properties"].items()}
+            if needed := [*node.get("required", ()), *self.required.get(name, ())]:
+                schema["required"] = needed
+            if name in self.open_names:
+                schema["x-kubernetes-preserve-unknown-fields"] = True
+        elif isinstance(values := node.get("additionalProperties"), dict):
+            schema["additionalProperties"] = self.convert(values, above=above)
+        elif schema.get("type") == "object":
+            schema["x-kubernetes-preserve-unknown-fields"] = True
+        return schema
+
+    def _one_of(self, choices: list[Schema], above: tuple[str, ...]) -> Schema:
+        converted = [self.convert(choice, above=above) for choice in choices]
+        if len(converted) == 1:
+            return converted[0]
+        if {choice.get("type") for choice in converted} == {"integer", "string"}:
+            return {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+        return {"x-kubernetes-preserve-unknown-fields": True}

@@ -1,0 +1,250 @@
+"""Operators as processes of this machine, each with the rights of its own ServiceAccount and no others.
+
+kwok plays an operator's pod, so nothing runs in it. What would run is started here instead, from what was
+deployed: the Deployment's arguments, variables and mounted files, and a token of its ServiceAccount. Only what
+can't be the same outside a pod differs: addresses to listen on, and where the credentials are.
+
+A webhook's process is reached by the API server through the Service that its configuration names.
+"""
+
+import base64
+import json
+import re
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from persia_infra.rehearsal.control_plane import ControlPlane, answers, free_ports, write_private
+from persia_infra.rehearsal.observation import Observer
+from persia_infra.rehearsal.toolchain import Toolchain
+
+TOKEN_SECONDS = 24 * 3600
+MPI_HEALTH_PORT = 8080
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """How an operator's program is started outside a pod."""
+
+    program: str
+    health: str | None
+    """Where it says that it is up; without one, its first request says so."""
+    credentials: str | None = None
+    """The flag that names a kubeconfig; KUBECONFIG is set in any case."""
+    service: str | None = None
+    """The Service that leads to it."""
+    added: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+KNOWN = {
+    "nats-operator": _Known(
+        "nats-operator",
+        "http://127.0.0.1:{port}/readyz",
+        "--debug-kube-config-path",
+        added=("--listen-addr=127.0.0.1:{port}",),
+    ),
+    "mpi-operator": _Known(
+        "mpi-operator", f"http://127.0.0.1:{MPI_HEALTH_PORT}/healthz", added=("--monitoring-port=0",)
+    ),
+    "paddle-operator": _Known(
+        "paddle-operator",
+        "http://127.0.0.1:{port}/readyz",
+        added=("--metrics-bind-address=127.0.0.1:{other}", "--health-probe-bind-address=127.0.0.1:{port}"),
+        # Its leader lock is looked for in the namespace of the pod, which a process has not.
+        left_out=("--leader-elect",),
+    ),
+    "persia-operator": _Known("persia-operator", None, left_out=("persia-k8s-utils", "operator")),
+    "volcano-scheduler": _Known(
+        "vc-scheduler",
+        "http://127.0.0.1:{port}/healthz",
+        "--kubeconfig",
+        added=("--healthz-address=127.0.0.1:{port}", "--listen-address=127.0.0.1:{other}"),
+    ),
+    "volcano-admission": _Known(
+        "vc-webhook-manager",
+        None,
+        "--kubeconfig",
+        "volcano-admission-service",
+        ("--listen-address=127.0.0.1", "--port={port}", "--healthz-address=127.0.0.1:{other}"),
+    ),
+    "volcano-controllers": _Known(
+        "vc-controller-manager",
+        "http://127.0.0.1:{port}/healthz",
+        "--kubeconfig",
+        added=("--healthz-address=127.0.0.1:{port}", "--listen-address=127.0.0.1:{other}"),
+    ),
+}
+"""By the name of the Deployment."""
+
+
+class OperatorProcesses:
+    """Those of one control plane."""
+
+    def __init__(self, control_plane: ControlPlane, tools: Toolchain) -> None:
+        self._control_plane = control_plane
+        self._tools = tools
+        self._observer = Observer(control_plane.kubeconfig)
+        self._running: dict[str, int] = {}
+        log = control_plane.audit_log
+        self._log_begins = log.stat().st_size if log.exists() else 0
+
+    @property
+    def running(self) -> dict[str, int]:
+        """Names and process ids."""
+        return dict(self._running)
+
+    def memory(self) -> dict[str, int]:
+        """What each process holds in memory now, in MiB; nothing where the system has no /proc."""
+        held = {}
+        for name, process in self._running.items():
+            status = Path(f"/proc/{process}/status")
+            resident = re.search(r"VmRSS:\s+(\d+)", status.read_text()) if status.exists() else None
+            if resident:
+                held[name] = int(resident[1]) // 1024
+        return held
+
+    def deployed(self) -> list[tuple[str, str]]:
+        """Namespace and name of the Deployments whose programs are known here."""
+        found = self._observer.get("/apis/apps/v1/deployments")["items"]
+        names = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in found]
+        return [(namespace, name) for namespace, name in names if name in KNOWN]
+
+    def start_all(self, progress: Progress) -> list[str]:
+        """Starts what is deployed, known and not running yet; the names."""
+        started = []
+        for namespace, name in self.deployed():
+            if name in self._running or not self._has_its_service(namespace, KNOWN[name]):
+                continue
+            progress(f"starting {name}")
+            self.start(namespace, name)
+            started.append(name)
+        return started
+
+    def stop_all(self) -> None:
+        """Ends all of them."""
+        for name in list(self._running):
+            self.stop(name)
+
+    def start(self, namespace: str, name: str, *, program: str | None = None) -> int:
+        """Starts the program of one Deployment and waits until it says that it is up; its process id.
+
+        Args:
+            namespace: Of the Deployment.
+            name: Of the Deployment.
+            program: Another build of it than the pinned one.
+        """
+        known = KNOWN[name]
+        deployment = self._observer.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}")
+        pod = deployment["spec"]["template"]["spec"]
+        container = pod["containers"][0]
+        account = pod["serviceAccountName"]
+        folder = self._control_plane.folder / "operators" / name
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        kubeconfig = self._kubeconfig(namespace, account, folder / "kubeconfig")
+        port, other = free_ports(2)
+        arguments = [text for text in container.get("args", []) if text not in known.left_out]
+        variables = {
+            entry["name"]: entry.get("value") or _field(entry, namespace, name) for entry in container.get("env", [])
+        }
+        for mounted, files in self._files(namespace, pod, container, folder):
+            arguments = [text.replace(mounted, str(files)) for text in arguments]
+            variables = {key: text.replace(mounted, str(files)) for key, text in variables.items()}
+        if known.credentials:
+            arguments.append(f"{known.credentials}={kubeconfig}")
+        arguments += [text.format(port=port, other=other) for text in known.added]
+        variables |= {"KUBECONFIG": str(kubeconfig), "HOME": str(folder), "TMPDIR": str(folder)}
+        if known.service:
+            self._route(namespace, known.service, port)
+        is_up = self._is_up(known, namespace, account, port)
+        command = [self._tools[program or known.program], *arguments]
+        self._running[name] = self._control_plane.run_part(name, command, is_up, variables)
+        return self._running[name]
+
+    def stop(self, name: str) -> None:
+        """Ends the process of one Deployment."""
+        self._control_plane.stop_part(name)
+        self._running.pop(name, None)
+
+    def requests(self, namespace: str, account: str) -> list[dict[str, Any]]:
+        """What a ServiceAccount has asked for since this object was made, as the server's audit log has it."""
+        log = self._control_plane.audit_log
+        user = f"system:serviceaccount:{namespace}:{account}"
+        lines = log.read_bytes()[self._log_begins :].decode().splitlines() if log.exists() else []
+        # The last line may be half-written.
+        events = (json.loads(line) for line in lines if user in line and line.endswith("}"))
+        return [event for event in events if event["user"]["username"] == user]
+
+    def _has_its_service(self, namespace: str, known: _Known) -> bool:
+        if known.service is None:
+            return True
+        found = self._observer.get(f"/api/v1/namespaces/{namespace}/services")["items"]
+        return known.service in {item["metadata"]["name"] for item in found}
+
+    def _is_up(self, known: _Known, namespace: str, account: str, port: int) -> Callable[[], bool]:
+        if known.health:
+            return answers(known.health.format(port=port))
+        if known.service:
+            return lambda: _listens(port)
+        return lambda: bool(self.requests(namespace, account))
+
+    def _route(self, namespace: str, service: str, port: int) -> None:
+        """From now on the API server finds the process behind the Service."""
+        folder = self._control_plane.folder
+        routes = folder / "routes.json"
+        found = self._observer.get(f"/api/v1/namespaces/{namespace}/services/{service}")["spec"]
+        known: dict[str, int] = json.loads(routes.read_text()) if routes.exists() else {}
+        known[f"{found['clusterIP']}:{found['ports'][0]['port']}"] = port
+        routes.write_text(json.dumps(known))
+        proxy = self._control_plane.egress_socket
+        if not proxy.exists():
+            command: list[str | Path] = [sys.executable, "-P", "-m", "persia_infra.rehearsal.cluster_network"]
+            self._control_plane.run_part("cluster-network", [*command, proxy, routes], proxy.exists)
+
+    def _kubeconfig(self, namespace: str, account: str, file: Path) -> Path:
+        wanted = {"spec": {"expirationSeconds": TOKEN_SECONDS}}
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+        document = json.loads(self._control_plane.kubeconfig.read_text())
+        document["users"][0]["user"] = {"token": self._observer.post(path, wanted)["status"]["token"]}
+        document["contexts"][0]["context"]["namespace"] = namespace
+        write_private(file, json.dumps(document))
+        return file
+
+    def _files(
+        self, namespace: str, pod: dict[str, Any], container: dict[str, Any], folder: Path
+    ) -> Iterator[tuple[str, Path]]:
+        volumes = {volume["name"]: volume for volume in pod.get("volumes", [])}
+        for mount in container.get("volumeMounts", []):
+            volume = volumes[mount["name"]]
+            target = folder / mount["name"]
+            target.mkdir(mode=0o700, exist_ok=True)
+            yield mount["mountPath"], target
+            for key, content in self._content(namespace, volume).items():
+                write_private(target / key, content)
+
+    def _content(self, namespace: str, volume: dict[str, Any]) -> dict[str, str]:
+        if source := volume.get("configMap"):
+            return self._observer.get(f"/api/v1/namespaces/{namespace}/configmaps/{source['name']}").get("data", {})
+        if source := volume.get("secret"):
+            data = self._observer.get(f"/api/v1/namespaces/{namespace}/secrets/{source['secretName']}")["data"]
+            return {key: base64.b64decode(value).decode() for key, value in data.items()}
+        return {}
+
+
+def _listens(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def _field(entry: dict[str, Any], namespace: str, name: str) -> str:
+    """The fields of its own pod that an operator asks for; the pod itself is kwok's."""
+    path = entry["valueFrom"]["fieldRef"]["fieldPath"]
+    return {"metadata.namespace": namespace, "metadata.name": name}[path]
