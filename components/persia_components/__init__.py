@@ -1,0 +1,39 @@
+"""Pulumi components for training environments on GKE."""
+
+from persia_components.cluster import Cluster
+from persia_components.drivers import DriverInstaller
+from persia_components.environment import Environment
+from persia_components.mpi_job import MpiJob
+from persia_components.nats import NatsCluster
+from persia_components.network import Network
+from persia_components.node_pool import NodePool
+from persia_components.operators.mpi import MpiOperator
+from persia_components.operators.nats import NatsOperator
+from persia_components.operators.paddle import PaddleOperator
+from persia_components.operators.persia import PersiaOperator
+from persia_components.operators.volcano import Volcano
+from persia_components.paddle_job import PaddleJob
+from persia_components.persia_job import PersiaJob
+from persia_components.project import ProjectApis
+from persia_components.single_node_job import SingleNodeJob
+from persia_components.training_job import TrainingJob
+
+__all__ = [
+    "Cluster",
+    "DriverInstaller",
+    "Environment",
+    "MpiJob",
+    "MpiOperator",
+    "NatsCluster",
+    "NatsOperator",
+    "Network",
+    "NodePool",
+    "PaddleJob",
+    "PaddleOperator",
+    "PersiaJob",
+    "PersiaOperator",
+    "ProjectApis",
+    "SingleNodeJob",
+    "TrainingJob",
+    "Volcano",
+]

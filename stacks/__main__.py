@@ -1,0 +1,19 @@
+"""The Pulumi program of every stack: its configuration describes the environment, and this declares it."""
+
+import pulumi
+from persia_components import Environment
+
+from persia_infra.errors import InputError
+from persia_infra.stack import parse_environment
+
+stack = pulumi.get_stack()
+try:
+    spec = parse_environment(
+        pulumi.Config("persia-infra").get_object("environment"), file=f"stacks/Pulumi.{stack}.yaml"
+    )
+except InputError as error:
+    # Pulumi shows the text of a RunError alone, without a traceback.
+    raise pulumi.RunError(str(error)) from None
+
+for name, value in Environment(stack, spec).exports().items():
+    pulumi.export(name, value)
