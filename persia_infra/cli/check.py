@@ -1,0 +1,34 @@
+"""`persia-infra check`."""
+
+from typing import Annotated
+
+import typer
+
+
+def check(
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="STACK|FILE…", help="Names of stacks, or YAML files.", show_default=False)
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Validates stacks or manifests; one line for each error."""
+    import json
+    from dataclasses import asdict
+
+    from persia_infra.errors import InputError
+    from persia_infra.inputs import read_inputs
+
+    if not as_json:
+        for found in read_inputs(inputs):
+            for note in found.notes():
+                typer.echo(f"note: {note}")
+            typer.echo(f"{found.file}: fine")
+        return
+    try:
+        notes = [asdict(note) for found in read_inputs(inputs) for note in found.notes()]
+        errors = []
+    except InputError as error:
+        notes, errors = [], [asdict(problem) for problem in error.problems]
+    typer.echo(json.dumps({"ok": not errors, "errors": errors, "notes": notes}, indent=2))
+    if errors:
+        raise typer.Exit(2)

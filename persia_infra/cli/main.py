@@ -1,0 +1,52 @@
+"""The command line `persia-infra`: exit 0 is fine, 1 means the answer is no, 2 means bad input.
+
+Each command is a module of its own that imports what it needs when it runs, so `--help` is quick.
+"""
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from persia_infra.cli.check import check
+from persia_infra.cli.rehearse import rehearse
+from persia_infra.cli.render import render
+from persia_infra.cli.status import status
+from persia_infra.errors import InputError
+
+COMMANDS = (check, render, rehearse, status)
+
+app = typer.Typer(
+    name="persia-infra",
+    help="Training environments on GKE, checked and rehearsed before anything is rented.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in COMMANDS:
+    app.command()(command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"persia-infra {version('persia-infra')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Training environments on GKE, checked and rehearsed before anything is rented."""
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    try:
+        app()
+    except InputError as error:
+        typer.echo(str(error), err=True)
+        sys.exit(2)

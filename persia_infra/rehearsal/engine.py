@@ -1,0 +1,299 @@
+"""The real Pulumi CLI on a project, with a state, a home and a configuration file of its own.
+
+The project itself is not written to: the CLI runs in a folder of links to it, in which only `Pulumi.yaml` and
+the stack's file are copies (the CLI adds its encryption salt to the latter). No credentials of the user's
+reach it, so that a rehearsal can't touch a real cloud.
+
+Out of scope: projects in other languages than Python.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from persia_infra.rehearsal.supervisor import die_with_the_parent
+from persia_infra.rehearsal.toolchain import Toolchain
+
+CANCEL_WITHIN_SECONDS = 10.0
+UNCHANGED = frozenset({"same", "read", "refresh"})
+REAL_CLOUD_VARIABLES = ("PULUMI_", "GOOGLE_", "GCLOUD_", "CLOUDSDK_")
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one command of the CLI did."""
+
+    ok: bool
+    seconds: float
+    changes: Counter[str]
+    changed: tuple[str, ...]
+    errors: tuple[str, ...]
+    stopped: bool = False
+
+
+@dataclass
+class _Log:
+    """What is kept of the engine's events."""
+
+    changes: Counter[str] = field(default_factory=Counter)
+    changed: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def take(self, event: Event) -> None:
+        if step := event.get("resOutputsEvent") or event.get("resOpFailedEvent"):
+            metadata = step["metadata"]
+            if metadata["op"] not in UNCHANGED and metadata["type"] != "pulumi:pulumi:Stack":
+                self.changed.append(f"{metadata['op']} {metadata['type']} {metadata['urn'].rsplit('::', 1)[-1]}")
+        elif said := event.get("diagnosticEvent"):
+            if said["severity"] == "error":
+                self.errors.append(_plain(said))
+        elif summary := event.get("summaryEvent"):
+            self.changes.update(summary.get("resourceChanges") or {})
+
+
+def _plain(said: Event) -> str:
+    text = said["message"]
+    for mark in ("<{%reset%}>", "<{%fg 1%}>", "<{%fg 3%}>", "<{%bold%}>"):
+        text = text.replace(mark, "")
+    resource = said.get("urn", "").rsplit("::", 1)[-1]
+    return f"{resource}: {text.strip()}" if resource else text.strip()
+
+
+class Engine:
+    """One stack of one project, until the folder is removed."""
+
+    def __init__(
+        self, project: Path, stack: str, folder: Path, tools: Toolchain, environment: dict[str, str], providers: str
+    ) -> None:
+        self.stack = stack
+        self._folder = folder
+        self._pulumi = tools["pulumi"]
+        self._project = folder / "project"
+        self._environment = {
+            name: value for name, value in environment.items() if not name.startswith(REAL_CLOUD_VARIABLES)
+        }
+        stack_file = _shadow(project, self._project, stack)
+        for name in ("home", "state"):
+            (folder / name).mkdir(mode=0o700, parents=True)
+        self._environment |= {
+            "PULUMI_HOME": str(folder / "home"),
+            "PULUMI_BACKEND_URL": f"file://{folder}/state",
+            "PULUMI_CONFIG_PASSPHRASE": _passphrase(stack_file),
+            "PULUMI_DEBUG_PROVIDERS": providers,
+            "PULUMI_DEBUG_COMMANDS": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            "PULUMI_PYTHON_CMD": sys.executable,
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "NO_PROXY": "127.0.0.1,localhost",
+        }
+        self._call("stack", "init", stack)
+
+    @property
+    def version(self) -> str:
+        return self._call("version").strip().removeprefix("v")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """With it, and `project_folder` as the working folder, the CLI typed by hand works on the same stack."""
+        return dict(self._environment)
+
+    @property
+    def project_folder(self) -> Path:
+        return self._project
+
+    @property
+    def stack_file(self) -> Path:
+        """The copy that the CLI reads: an edit here is a change of configuration."""
+        return _stack_file(self._project, self.stack)
+
+    def use_plugin(self, plugin: Path) -> None:
+        """Makes an installed provider plugin (a folder of the user's Pulumi home) available."""
+        plugins = self._folder / "home" / "plugins"
+        plugins.mkdir(exist_ok=True)
+        for part in (plugin, plugin.with_suffix(plugin.suffix + ".lock")):
+            if part.exists():
+                (plugins / part.name).symlink_to(part)
+
+    def preview(self, *arguments: str, on_event: Callable[[Event], None] = lambda _: None) -> Outcome:
+        return self._run(["preview", *arguments], on_event)
+
+    def up(
+        self,
+        *arguments: str,
+        on_event: Callable[[Event], None] = lambda _: None,
+        give_up: Callable[[], bool] = lambda: False,
+    ) -> Outcome:
+        """`give_up` is asked every second; when it says so the update is cancelled as Ctrl-C does."""
+        return self._run(["up", "--yes", "--skip-preview", *arguments], on_event, give_up)
+
+    def refresh(self, *arguments: str) -> Outcome:
+        return self._run(["refresh", "--yes", "--skip-preview", *arguments])
+
+    def destroy(self, *arguments: str, on_event: Callable[[Event], None] = lambda _: None) -> Outcome:
+        """Previewed first: a protected resource refuses there, and not when half of the others are gone."""
+        # Two commands, because one would write both of its event logs into the same file.
+        previewed = self._run(["destroy", "--preview-only", *arguments])
+        if not previewed.ok:
+            return previewed
+        return self._run(["destroy", "--yes", "--skip-preview", *arguments], on_event)
+
+    def cancel(self) -> None:
+        """Takes the lock off a state whose update was killed."""
+        self._call("cancel", "--yes", "--stack", self.stack)
+
+    def resources(self) -> list[dict[str, Any]]:
+        """Everything in the state except Pulumi's own entries and components."""
+        state = json.loads(self._call("stack", "export", "--stack", self.stack))
+        everything = state["deployment"].get("resources") or []
+        return [entry for entry in everything if entry.get("custom") and not entry["type"].startswith("pulumi:")]
+
+    def start(self, *arguments: str, errors: int = subprocess.STDOUT) -> subprocess.Popen[str]:
+        """Any other command of the CLI, in a process group of its own; errors go where its output goes."""
+        return subprocess.Popen(
+            [self._pulumi, *arguments, "--non-interactive", "--color=never"],
+            cwd=self._project,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+            preexec_fn=die_with_the_parent,
+        )
+
+    def _call(self, *arguments: str) -> str:
+        process = self.start(*arguments, errors=subprocess.PIPE)
+        output, errors = process.communicate()
+        if process.returncode:
+            raise EngineFailed(f"pulumi {' '.join(arguments[:2])}: {(errors or output).strip()}")
+        return output
+
+    def _run(
+        self,
+        arguments: list[str],
+        on_event: Callable[[Event], None] = lambda _: None,
+        give_up: Callable[[], bool] = lambda: False,
+    ) -> Outcome:
+        events = self._folder / "events.json"
+        events.unlink(missing_ok=True)
+        log = _Log()
+        started = time.monotonic()
+        process = self.start(*arguments, "--stack", self.stack, "--event-log", str(events))
+        said: list[str] = []
+        reader = threading.Thread(target=lambda: said.extend(process.stdout or ()), daemon=True)
+        reader.start()
+        stopped = False
+        try:
+            for event in _follow(events, process):
+                if event is None:
+                    if not stopped and give_up():
+                        stopped = True
+                        _interrupt(process)
+                    continue
+                log.take(event)
+                on_event(event)
+        finally:
+            _end(process)
+            reader.join()
+            if process.stdout:
+                process.stdout.close()
+        if process.returncode and not log.errors:
+            log.errors.append("".join(said).strip())
+        return Outcome(
+            ok=process.returncode == 0,
+            seconds=time.monotonic() - started,
+            changes=log.changes,
+            changed=tuple(log.changed),
+            errors=tuple(dict.fromkeys(log.errors)),
+            stopped=stopped,
+        )
+
+
+class EngineFailed(Exception):
+    """The CLI itself refused; its own words."""
+
+
+def _follow(file: Path, process: subprocess.Popen[str]) -> Iterator[Event | None]:
+    """The events as they are written; None each second or so, until the process has ended."""
+    position, rest = 0, ""
+    while True:
+        ended = process.poll() is not None
+        if file.exists():
+            with file.open() as opened:
+                opened.seek(position)
+                rest += opened.read()
+                position = opened.tell()
+        *lines, rest = rest.split("\n")
+        yield from (json.loads(line) for line in lines if line)
+        if ended:
+            return
+        yield None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.5)
+
+
+def _interrupt(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGINT)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """On Ctrl-C and on an error: asked twice, as a user at the terminal would, then by force."""
+    for _ in range(2):
+        if process.poll() is None:
+            _interrupt(process)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(CANCEL_WITHIN_SECONDS)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _passphrase(stack_file: Path) -> str:
+    """The user's own where the stack's file has encrypted values, else one for this rehearsal alone."""
+    if "encryptionsalt" in (yaml.safe_load(stack_file.read_text()) or {}):
+        return os.environ.get("PULUMI_CONFIG_PASSPHRASE", "")
+    return secrets.token_urlsafe(24)
+
+
+def _stack_file(project: Path, stack: str) -> Path:
+    settings = yaml.safe_load((project / "Pulumi.yaml").read_text())
+    return project / settings.get("stackConfigDir", ".") / f"Pulumi.{stack}.yaml"
+
+
+def _shadow(project: Path, shadow: Path, stack: str) -> Path:
+    """Links to everything in the project; real folders only on the way to the stack's file, which is a copy."""
+    original = _stack_file(project, stack)
+    on_the_way = [folder for folder in original.relative_to(project).parents if folder != Path()]
+    for folder in [Path(), *reversed(on_the_way)]:
+        (shadow / folder).mkdir(parents=True)
+        _link((project / folder).iterdir(), shadow / folder, leave_out={original, *(project / p for p in on_the_way)})
+    settings = yaml.safe_load((project / "Pulumi.yaml").read_text())
+    settings["runtime"] = "python"
+    (shadow / "Pulumi.yaml").unlink()
+    (shadow / "Pulumi.yaml").write_text(yaml.safe_dump(settings))
+    copy = _stack_file(shadow, stack)
+    copy.write_text(original.read_text())
+    return copy
+
+
+def _link(entries: Iterable[Path], target: Path, leave_out: set[Path]) -> None:
+    for entry in entries:
+        if entry not in leave_out:
+            (target / entry.name).symlink_to(entry)

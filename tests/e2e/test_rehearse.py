@@ -1,0 +1,137 @@
+"""`persia-infra rehearse` as a user types it."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from persia_infra.rehearsal.toolchain import Toolchain
+from tests.e2e.test_control_plane import command_lines
+
+PROJECT = Path(__file__).parents[2]
+PROMISED_KEYS = "stack engine kubernetes provider resources nodes pods pending simulated seconds verdict"
+
+
+@pytest.fixture
+def project(tmp_path: Path, tools: Toolchain, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the project whose stack may be edited, and temporary files in a place of their own."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    assert tools["pulumi"].is_file()
+    shutil.copy(PROJECT / "Pulumi.yaml", tmp_path)
+    shutil.copytree(PROJECT / "stacks", tmp_path / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def edit(project: Path, *path: str, value: Any) -> None:
+    file = project / "stacks" / "Pulumi.dev.yaml"
+    document = yaml.safe_load(file.read_text())
+    target = document["config"]["persia-infra:environment"]
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = value
+    file.write_text(yaml.safe_dump(document))
+
+
+def command(*arguments: str) -> list[str]:
+    return [str(Path(sys.executable).parent / "persia-infra"), *arguments]
+
+
+def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), cwd=project, capture_output=True, text=True, check=False)
+
+
+def left_over(project: Path) -> list[Path]:
+    return list((project / "temporary").iterdir())
+
+
+def running_in(project: Path) -> list[str]:
+    return [line for line in command_lines() if str(project) in line]
+
+
+def test_dev_passes_and_destroy_leaves_nothing(project: Path) -> None:
+    file = (project / "stacks" / "Pulumi.dev.yaml").read_text()
+    done = run(project, "rehearse", "dev", "--destroy", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert set(report) >= set(PROMISED_KEYS.split())
+    assert report["verdict"] == "pass"
+    assert report["pods"]["wanted"] == report["pods"]["running"] > 0
+    assert report["pending"] == report["left_behind"] == report["changed_by_second_up"] == []
+    assert "gcp:container/cluster:Cluster" in report["simulated"]
+    assert done.stderr == ""
+    assert left_over(project) == []
+    assert (project / "stacks" / "Pulumi.dev.yaml").read_text() == file
+
+
+def test_pool_too_small_is_told_pod_by_pod(project: Path) -> None:
+    edit(project, "jobs", "adult-income", "embeddingParameterServer", "replicas", value=30)
+    done = run(project, "rehearse", "dev", "--json")
+    assert done.returncode == 1, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report["verdict"] == "fail"
+    assert report["pods"]["pending"] == len(report["pending"]) > 0
+    assert all("nodes are available" in pending["reason"] for pending in report["pending"])
+    assert report["errors"]
+
+
+def test_bad_description_is_refused_before_anything_starts(project: Path) -> None:
+    edit(project, "pools", "gpu", "machine_tpye", value="a2-highgpu-8g")
+    done = run(project, "rehearse", "dev")
+    assert done.returncode == 2
+    assert "Pulumi.dev.yaml: environment.pools.gpu.machine_tpye" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_unknown_stack_lists_those_there_are(project: Path) -> None:
+    done = run(project, "rehearse", "dve")
+    assert done.returncode == 2
+    assert "dev" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_of_a_rehearsal_that_was_stopped(project: Path, how: signal.Signals) -> None:
+    process = subprocess.Popen(
+        command("rehearse", "dev"), cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    while not list(project.glob("temporary/persia-infra-*/engine-1/events.json")):
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(how)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == (130 if how is signal.SIGINT else -signal.SIGKILL)
+    assert "Traceback" not in output
+    deadline = time.monotonic() + 60
+    while (left_over(project) or running_in(project)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert left_over(project) == []
+    assert running_in(project) == []
+
+
+def test_keep_leaves_it_running_until_interrupted(project: Path) -> None:
+    with subprocess.Popen(
+        command("rehearse", "dev", "--keep"), cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            if "Ctrl-C" in line:
+                break
+        environment = next(line.split()[1] for line in lines if line.startswith("  . "))
+        script = f". {environment} && kubectl get statefulsets -A -o name"
+        seen = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, env=dict(os.environ))
+        assert "statefulset" in seen.stdout
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert not Path(environment).exists()

@@ -1,0 +1,140 @@
+"""What the engine is given: a project it can't write to, and nothing that reaches a real cloud."""
+
+import json
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from persia_infra.rehearsal.engine import Engine, EngineFailed
+from persia_infra.rehearsal.rehearse import installed_kubernetes_plugin
+from persia_infra.rehearsal.toolchain import Toolchain
+
+EVENTS = [
+    {"resOutputsEvent": {"metadata": {"op": "create", "type": "gcp:x:Y", "urn": "urn:pulumi:s::p::gcp:x:Y::net"}}},
+    {"resOutputsEvent": {"metadata": {"op": "same", "type": "gcp:x:Y", "urn": "urn:pulumi:s::p::gcp:x:Y::old"}}},
+    {"resOutputsEvent": {"metadata": {"op": "update", "type": "pulumi:pulumi:Stack", "urn": "urn:a::b::c::s"}}},
+    {"diagnosticEvent": {"severity": "info", "message": "not an error"}},
+    {
+        "diagnosticEvent": {
+            "severity": "error",
+            "urn": "u::v::w::net",
+            "message": "<{%reset%}>it is refused<{%reset%}>\n",
+        }
+    },
+    {"summaryEvent": {"resourceChanges": {"create": 1, "same": 1}}},
+]
+
+PULUMI = """#!/bin/sh
+env > "$PULUMI_HOME/environment"
+echo "$@" >> "$PULUMI_HOME/calls"
+while [ $# -gt 0 ]; do
+    case "$1" in
+    --event-log) cat "{events}" > "$2"; exit 255 ;;
+    broken) echo "no such stack"; exit 1 ;;
+    esac
+    shift
+done
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "stacks").mkdir(parents=True)
+    (folder / "Pulumi.yaml").write_text("name: p\nmain: stacks\nstackConfigDir: stacks\nruntime: {name: python}\n")
+    (folder / "stacks" / "__main__.py").write_text("")
+    (folder / "stacks" / "Pulumi.dev.yaml").write_text("config: {}\n")
+    return folder
+
+
+@pytest.fixture
+def engine(project: Path, tmp_path: Path) -> Engine:
+    events, pulumi = tmp_path / "events", tmp_path / "pulumi"
+    events.write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
+    pulumi.write_text(PULUMI.format(events=events))
+    pulumi.chmod(0o755)
+    mine = {
+        "PATH": os.environ["PATH"],
+        "PULUMI_ACCESS_TOKEN": "mine",
+        "GOOGLE_CREDENTIALS": "mine",
+        "CLOUDSDK_CORE_PROJECT": "mine",
+    }
+    return Engine(project, "dev", tmp_path / "engine", Toolchain({"pulumi": pulumi}), mine, "gcp:1234")
+
+
+def given(tmp_path: Path) -> dict[str, str]:
+    lines = (tmp_path / "engine" / "home" / "environment").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+@pytest.mark.usefixtures("engine")
+def test_no_credentials_of_the_user_reach_it(tmp_path: Path) -> None:
+    environment = given(tmp_path)
+    assert "mine" not in environment.values()
+    assert environment["PULUMI_DEBUG_PROVIDERS"] == "gcp:1234"
+    assert environment["PULUMI_BACKEND_URL"] == f"file://{tmp_path}/engine/state"
+
+
+def test_project_is_linked_and_its_stack_file_copied(engine: Engine, project: Path) -> None:
+    engine.stack_file.write_text("changed: true\n")
+    assert (project / "stacks" / "Pulumi.dev.yaml").read_text() == "config: {}\n"
+    assert (engine.project_folder / "stacks" / "__main__.py").resolve() == project / "stacks" / "__main__.py"
+    (project / "stacks" / "Pulumi.prod.yaml").write_text("")
+    assert not (engine.project_folder / "stacks" / "Pulumi.prod.yaml").exists()
+
+
+def test_passphrase_is_new_for_each_rehearsal(engine: Engine, project: Path, tmp_path: Path) -> None:
+    other = Engine(project, "dev", tmp_path / "other", Toolchain({"pulumi": tmp_path / "pulumi"}), {}, "")
+    first, second = (one.environment["PULUMI_CONFIG_PASSPHRASE"] for one in (engine, other))
+    assert first != second
+    assert len(first) >= 32
+
+
+def test_stack_with_encrypted_values_needs_the_users_passphrase(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: Engine
+) -> None:
+    (project / "stacks" / "Pulumi.dev.yaml").write_text("encryptionsalt: v1:abc\n")
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "known to the user")
+    other = Engine(project, "dev", tmp_path / "other", Toolchain({"pulumi": tmp_path / "pulumi"}), {}, "")
+    assert other.environment["PULUMI_CONFIG_PASSPHRASE"] == "known to the user"
+    assert engine.environment["PULUMI_CONFIG_PASSPHRASE"] != "known to the user"
+
+
+def test_outcome_is_read_from_the_events(engine: Engine) -> None:
+    outcome = engine.up()
+    assert not outcome.ok
+    assert outcome.changed == ("create gcp:x:Y net",)
+    assert outcome.errors == ("net: it is refused",)
+    assert outcome.changes == {"create": 1, "same": 1}
+
+
+def test_command_that_fails_says_so_in_the_clis_words(project: Path, tmp_path: Path, engine: Engine) -> None:
+    assert engine.stack == "dev"
+    (project / "stacks" / "Pulumi.broken.yaml").write_text("")
+    with pytest.raises(EngineFailed, match="pulumi stack init: no such stack"):
+        Engine(project, "broken", tmp_path / "other", Toolchain({"pulumi": tmp_path / "pulumi"}), {}, "")
+
+
+def test_official_plugin_is_used_only_in_the_right_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULUMI_HOME", str(tmp_path))
+    plugins = tmp_path / "plugins"
+    for folder in ("resource-kubernetes-v4.0.0", "resource-gcp-v10.2.0"):
+        (plugins / folder).mkdir(parents=True)
+        (plugins / folder / "pulumi-resource-kubernetes").touch()
+    assert installed_kubernetes_plugin() is None
+    right = plugins / f"resource-kubernetes-v{version('pulumi-kubernetes')}"
+    right.mkdir()
+    assert installed_kubernetes_plugin() is None
+    (right / "pulumi-resource-kubernetes").touch()
+    assert installed_kubernetes_plugin() == right
+
+
+def test_plugin_is_made_available_to_the_engine(engine: Engine, tmp_path: Path) -> None:
+    plugin = tmp_path / "resource-kubernetes-v4.34.2"
+    plugin.mkdir()
+    plugin.with_name(f"{plugin.name}.lock").touch()
+    engine.use_plugin(plugin)
+    there = tmp_path / "engine" / "home" / "plugins"
+    assert {file.name for file in there.iterdir()} == {plugin.name, f"{plugin.name}.lock"}
