@@ -1,0 +1,12 @@
+"""An environment from another project, with something of the project's own on its cluster."""
+
+import pulumi
+from components.motd import Motd
+from persia_components import Environment
+
+from persia_infra.environment import EnvironmentSpec
+
+spec = EnvironmentSpec.model_validate(pulumi.Config().require_object("environment"))
+environment = Environment("lab", spec)
+Motd("lab-motd", environment.kubeconfig, text="Spot nodes may go at any time: write checkpoints.")
+pulumi.export("cluster", environment.cluster_name)
