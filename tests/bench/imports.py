@@ -1,0 +1,30 @@
+"""`import persia_components` against importing what it stands on."""
+
+import subprocess
+import sys
+import time
+
+from tests.bench.table import alternately, table
+
+ALONE = "import pulumi, pulumi_kubernetes, pulumi_gcp"
+GOAL = 1.1
+
+
+def _seconds(statement: str) -> float:
+    started = time.monotonic()
+    subprocess.run([sys.executable, "-c", statement], check=True)
+    return time.monotonic() - started
+
+
+def measure() -> str:
+    nothing, alone, ours = alternately(
+        11, lambda: _seconds("pass"), lambda: _seconds(ALONE), lambda: _seconds("import persia_components")
+    )
+    ratio = (ours - nothing) / (alone - nothing)
+    return table(
+        ["statement", "seconds (median of 11, start of Python taken off)", "ratio", "goal"],
+        [
+            [f"`{ALONE}`", f"{alone - nothing:.2f}", "1.00", ""],
+            ["`import persia_components`", f"{ours - nothing:.2f}", f"{ratio:.2f}", f"at most {GOAL}"],
+        ],
+    )

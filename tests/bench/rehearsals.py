@@ -1,0 +1,32 @@
+"""`persia-infra rehearse dev` by phase: with nothing built or downloaded yet, and as it is from then on."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.bench.table import table
+
+PROJECT = Path(__file__).parents[2]
+
+
+def _phases(environment: dict[str, str]) -> dict[str, float]:
+    command = [Path(sys.executable).parent / "persia-infra", "rehearse", "dev", "--destroy", "--json"]
+    done = subprocess.run(
+        command, cwd=PROJECT, env=os.environ | environment, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return json.loads(done.stdout)["seconds"]
+
+
+def measure(*, cold: bool) -> str:
+    runs: dict[str, dict[str, float]] = {}
+    if cold:
+        with tempfile.TemporaryDirectory() as folder:
+            runs["cold"] = _phases({"PERSIA_INFRA_CACHE": folder})
+    runs["warm"] = _phases({})
+    phases = list(runs["warm"])
+    rows = [[phase, *(f"{run[phase]:.1f}" for run in runs.values())] for phase in phases]
+    rows.append(["all", *(f"{sum(run.values()):.1f}" for run in runs.values())])
+    return table(["phase", *(f"{name}, seconds" for name in runs)], rows)
