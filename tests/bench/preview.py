@@ -24,7 +24,8 @@ def flat_program() -> tuple[str, int]:
         package, module, kind = one.type.split(":")
         inputs = {key: value for key, value in one.inputs.items() if key not in ("apiVersion", "kind")}
         if package == "kubernetes":
-            path = "kubernetes." + module.replace("/", ".")
+            group, version = module.split("/")
+            path = f"kubernetes.{group.split('.')[0]}.{version}"
         elif package == "gcp":
             path = "gcp." + module.split("/")[0]
         else:
