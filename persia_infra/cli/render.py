@@ -17,6 +17,9 @@ def render(
 
     from persia_infra.inputs import read_inputs
 
+    # The providers' classes are a million objects that live as long as the command: looking through them for
+    # garbage, and once more at the end, would take a third of its time.
+    gc.disable()
     described = read_inputs(inputs)
 
     from persia_components.render import declared_for
@@ -26,11 +29,7 @@ def render(
     for found in described:
         for note in found.notes():
             typer.echo(f"note: {note}", err=True)
-    # The providers' classes are a million objects that live as long as the command: looking through them for
-    # garbage would take a quarter of its time.
-    gc.disable()
-    try:
-        documents = [one.document for found in described for one in declared_for(found.name, found.spec)]
-    finally:
-        gc.enable()
+    documents = [one.document for found in described for one in declared_for(found.name, found.spec)]
     typer.echo(json.dumps(documents, indent=2) if as_json else write_documents(documents), nl=as_json)
+    gc.freeze()
+    gc.enable()
