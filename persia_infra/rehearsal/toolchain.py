@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -22,7 +23,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -184,8 +185,8 @@ def _reported_version(program: Path, arguments: Sequence[str]) -> Version:
         said = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=20, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ()
-    number = re.search(r"v?(\d+)\.(\d+)\.(\d+)", said)
-    return tuple(int(part) for part in number.groups()) if number else ()
+    number = re.search(r"\d+\.\d+(?:\.\d+)?", said)
+    return tuple(map(int, number[0].split("."))) if number else ()
 
 
 def _kubectl() -> Path:
@@ -233,8 +234,34 @@ def _build_all(sources: list[Source], progress: Progress) -> dict[str, Path]:
     minutes = sum(source.minutes for source in sources)
     names = ", ".join(program for source in sources for program in source.programs)
     progress(f"building {names}: about {minutes} minutes on 2 cores, once; kept in {cache_folder() / 'tools'}")
-    with _intermediate_files():
-        return _build_two_at_a_time(sources, go, progress)
+    stop = threading.Event()
+    with _stopped_by_signals(stop), _intermediate_files():
+        return _build_two_at_a_time(sources, go, progress, stop)
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the compilers, which have process groups of their own, and then this program.
+
+    An exception from a signal's handler could meet the pool of threads while it holds one of its locks.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[int] = []
+
+    def note(number: int, _frame: object) -> None:
+        received.append(number)
+        stop.set()
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if received:
+            raise KeyboardInterrupt if received[0] == signal.SIGINT else SystemExit(128 + received[0])
 
 
 def _building() -> Path:
@@ -254,20 +281,20 @@ def _intermediate_files() -> Iterator[None]:
             shutil.rmtree(_building(), ignore_errors=True)
 
 
-def _build_two_at_a_time(sources: list[Source], go: Path, progress: Progress) -> dict[str, Path]:
-    stop = threading.Event()
-    built: dict[str, Path] = {}
+def _build_two_at_a_time(sources: list[Source], go: Path, progress: Progress, stop: threading.Event) -> dict[str, Path]:
     with ThreadPoolExecutor(max_workers=2) as pool:
-        running = [pool.submit(_build, source, go, progress, stop) for source in sources]
-        try:
-            for future in running:
-                built.update(future.result())
-        except BaseException:
-            stop.set()
-            for future in running:
-                future.cancel()
-            raise
-    return built
+        builds = [pool.submit(_build, source, go, progress, stop) for source in sources]
+        running = set(builds)
+        failed: list[BaseException] = []
+        while running:
+            # Without a limit a signal that comes just before would not be looked at until a build ends.
+            done, running = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
+            failed += filter(None, (build.exception() for build in done))
+            if failed:
+                stop.set()
+        if failed:
+            raise failed[0]
+    return {program: path for build in builds for program, path in build.result().items()}
 
 
 def _go() -> Path:
@@ -277,16 +304,11 @@ def _go() -> Path:
         raise ToolMissing(
             f"Go is not on PATH: install Go {wanted} or newer, the rehearsal's programs are built with it"
         )
-    version = _reported_version(Path(found), ("version",)) or _short_go_version(found)
+    version = _reported_version(Path(found), ("version",))
     if version < MINIMUM_GO:
-        raise ToolMissing(f"{found} is Go {'.'.join(map(str, version))}: install Go {wanted} or newer")
+        shown = ".".join(map(str, version)) or "of no version"
+        raise ToolMissing(f"{found} is Go {shown}: install Go {wanted} or newer")
     return Path(found)
-
-
-def _short_go_version(go: str) -> Version:
-    said = subprocess.run([go, "version"], capture_output=True, text=True, check=False).stdout
-    number = re.search(r"go(\d+)\.(\d+)", said)
-    return tuple(int(part) for part in number.groups()) if number else (0,)
 
 
 @contextlib.contextmanager

@@ -10,22 +10,7 @@ from pathlib import Path
 import pytest
 
 from persia_infra.rehearsal.supervisor import Supervisor
-
-
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
-def wait_until_gone(pid: int, folder: Path) -> None:
-    deadline = time.monotonic() + 30
-    while (is_running(pid) or folder.exists()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not is_running(pid)
-    assert not folder.exists()
+from tests.unit.rehearsal.processes import is_running, wait_until_gone
 
 
 @pytest.fixture
@@ -58,7 +43,7 @@ def test_close_ends_the_parts_and_removes_the_folder(folder: Path) -> None:
 
 def test_part_that_ignores_the_request_to_end_is_killed(folder: Path) -> None:
     supervisor = Supervisor(folder)
-    command = ["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 600; done"]
+    command = ["sh", "-c", "trap '' TERM; echo ready; exec sleep 600"]
     pid = supervisor.start("stubborn", command, log=folder / "log", environment=dict(os.environ))
     while "ready" not in (folder / "log").read_text():
         time.sleep(0.05)

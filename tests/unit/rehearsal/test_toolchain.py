@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from persia_infra.rehearsal import toolchain
+from tests.unit.rehearsal.processes import wait_until_gone
 
 
 def script(folder: Path, name: str, body: str) -> Path:
@@ -35,7 +36,7 @@ STAND_IN_GO = """
             [ -n "$package" ] && echo program > "$2${package##*/}"
         done
         [ -z "$FAIL" ] || { echo "cannot find module"; exit 1; }
-        [ -z "$HANG" ] || { touch "$HANG"; sleep 600; }
+        [ -z "$HANG" ] || { sleep 600 & echo $$ $! >> "$HANG"; wait; }
         ;;
     esac
     exit 0
@@ -74,6 +75,16 @@ def test_builds_everything_once(machine: Path) -> None:
     assert builds(machine) == len(toolchain.SOURCES)
 
 
+def test_the_failure_is_said_not_what_was_stopped_for_it(machine: Path) -> None:
+    """Kubernetes is the first of the builds, and hangs until kwok's has failed."""
+    go = script(machine / "bin", "go.real", STAND_IN_GO)
+    fails = 'case "$PWD" in */kwok) echo "cannot find module"; exit 1 ;; */kubernetes) sleep 600 ;; esac'
+    script(machine / "bin", "go", f'[ "$1" != build ] || {fails}\nexec {go} "$@"\n')
+
+    with pytest.raises(toolchain.ToolMissing, match="tools/kwok: go build failed:\ncannot find module"):
+        toolchain.ensure(lambda _: None)
+
+
 def test_failed_build_does_not_count_as_built(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIL", "yes")
     with pytest.raises(toolchain.ToolMissing, match="cannot find module"):
@@ -84,7 +95,8 @@ def test_failed_build_does_not_count_as_built(machine: Path, monkeypatch: pytest
     assert toolchain.ensure(lambda _: None)["kwok"].is_file()
 
 
-def test_interrupted_build_does_not_count_as_built(machine: Path) -> None:
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 143)])
+def test_stopped_build_does_not_count_and_leaves_no_compiler(machine: Path, how: signal.Signals, code: int) -> None:
     hanging = machine / "hanging"
     process = subprocess.Popen(
         [sys.executable, "-m", "persia_infra.rehearsal.toolchain"],
@@ -93,12 +105,14 @@ def test_interrupted_build_does_not_count_as_built(machine: Path) -> None:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    while not hanging.exists() and process.poll() is None:
+    while not (hanging.exists() and hanging.read_text()) and process.poll() is None:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     output, _ = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == code
     assert "Traceback" not in output
+    for pid in map(int, hanging.read_text().split()):
+        wait_until_gone(pid)
     assert not [entry for entry in (machine / "cache" / "tools").iterdir() if not entry.name.endswith(".lock")]
 
 
