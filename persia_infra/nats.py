@@ -5,14 +5,14 @@ deployments. Gateways, leaf nodes and websockets, which training jobs have no us
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from persia_infra.pod_templates import Toleration
 from persia_infra.pods import Resources
 from persia_infra.quantity import parse_quantity
-from persia_infra.spec import DnsLabel, Finding, Quantity, Spec, refuse
+from persia_infra.spec import DnsLabel, Finding, Image, PodCount, Quantity, Spec, matching, refuse
 
 MAX_PAYLOAD = 64 * 1024 * 1024
 """What nats-server allows at most."""
@@ -27,7 +27,9 @@ class NatsConfig(Spec):
     max_pending: int | None = Field(default=None, ge=1)
     max_subscriptions: int | None = Field(default=None, ge=1)
     max_control_line: int | None = Field(default=None, ge=1)
-    write_deadline: str | None = Field(default=None, alias="write_deadline", pattern=r"^[0-9]+(ms|s|m)$")
+    write_deadline: Annotated[str, matching("[0-9]+(ms|s|m)", "no duration; write one such as 10s or 500ms")] | None = (
+        Field(default=None, alias="write_deadline")
+    )
     disable_logtime: bool = False
     debug: bool = False
     trace: bool = False
@@ -53,17 +55,20 @@ class NatsPod(Spec):
     """At most one server a node; without it they are spread as well as the nodes allow."""
 
 
+_FileName = Annotated[str, matching("[-._a-zA-Z0-9]+", "no key of a Secret; use letters, digits, '-', '_' and '.'")]
+
+
 class NatsTls(Spec):
     """Certificates from Secrets that are in the namespace already."""
 
     server_secret: DnsLabel | None = None
-    server_secret_ca_file_name: str = Field(default="ca.pem", alias="serverSecretCAFileName")
-    server_secret_key_file_name: str = Field(default="server-key.pem")
-    server_secret_cert_file_name: str = Field(default="server.pem")
+    server_secret_ca_file_name: _FileName = Field(default="ca.pem", alias="serverSecretCAFileName")
+    server_secret_key_file_name: _FileName = Field(default="server-key.pem")
+    server_secret_cert_file_name: _FileName = Field(default="server.pem")
     routes_secret: DnsLabel | None = None
-    routes_secret_ca_file_name: str = Field(default="ca.pem", alias="routesSecretCAFileName")
-    routes_secret_key_file_name: str = Field(default="route-key.pem")
-    routes_secret_cert_file_name: str = Field(default="route.pem")
+    routes_secret_ca_file_name: _FileName = Field(default="ca.pem", alias="routesSecretCAFileName")
+    routes_secret_key_file_name: _FileName = Field(default="route-key.pem")
+    routes_secret_cert_file_name: _FileName = Field(default="route.pem")
     verify: bool = False
     """Whether clients need a certificate too."""
 
@@ -99,9 +104,9 @@ class NatsSpec(Spec):
 
     kind: Literal["NatsCluster"] = Field(default="NatsCluster", exclude=True)
     mode: Literal["native", "operator"] = Field(default="native", exclude=True)
-    size: int = Field(default=3, ge=1)
+    size: PodCount = Field(default=3, ge=1)
     version: str | None = None
-    server_image: str = "nats"
+    server_image: Image = "nats"
     nats_config: NatsConfig = NatsConfig()
     pod: NatsPod = NatsPod()
     tls: NatsTls | None = None
@@ -170,3 +175,14 @@ class NatsSpec(Spec):
                 ("mode",),
                 "the NATS maintainers advise against their operator for new deployments; leave it out to run natively",
             )
+            yield (
+                ("mode",),
+                "the NATS operator leaves running servers as they are; after a change of anything but size and version "
+                "delete their pods one by one, and it makes each anew",
+            )
+
+
+class NatsClusterSpec(NatsSpec):
+    """A cluster by itself; a job's own is where the job is."""
+
+    namespace: DnsLabel | None = Field(default=None, exclude=True)

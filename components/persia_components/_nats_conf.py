@@ -17,7 +17,6 @@ _SEED_ROUTES = 3
 
 def nats_conf(spec: "NatsSpec", cluster_name: str, headless: str) -> str:
     """The file's text, the same for all servers."""
-    seeds = min(spec.size, _SEED_ROUTES)
     lines = [
         f"port: {CLIENT}",
         f"http_port: {MONITOR}",
@@ -28,6 +27,17 @@ def nats_conf(spec: "NatsSpec", cluster_name: str, headless: str) -> str:
         *_tls(spec, "server", ""),
         *_authorization(spec),
         *_jetstream(spec),
+        *_cluster(spec, cluster_name, headless),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cluster(spec: "NatsSpec", cluster_name: str, headless: str) -> list[str]:
+    if spec.jetstream and spec.size == 1:
+        # In a cluster its streams wait for a second server before they say that they are healthy.
+        return []
+    seeds = min(spec.size, _SEED_ROUTES)
+    return [
         "cluster {",
         f'  name: "{cluster_name}"',
         f"  port: {CLUSTER}",
@@ -38,7 +48,6 @@ def nats_conf(spec: "NatsSpec", cluster_name: str, headless: str) -> str:
         "  ]",
         "}",
     ]
-    return "\n".join(lines) + "\n"
 
 
 def _limits(spec: "NatsSpec") -> Iterator[str]:

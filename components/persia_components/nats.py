@@ -57,9 +57,8 @@ class NatsCluster(pulumi.ComponentResource):
         super().__init__(token("NatsCluster"), name, None, opts)
         called = object_name or name
         if spec.mode == "operator":
-            labels = object_labels("nats", called, "nats")
-            selector = {"app": "nats", "nats_cluster": called}
-            self.url = self._operator_object(name, spec, called, namespace, labels, placement)
+            labels, selector = object_labels("nats", called, "nats"), {"app": "nats", "nats_cluster": called}
+            self.url = self._operator_object(name, spec, called, namespace, labels, selector, placement)
         else:
             labels, selector = object_labels("nats", called, "nats"), selector_labels("nats", called, "nats")
             self.url = self._native(name, spec, called, namespace, labels, selector, placement)
@@ -85,6 +84,7 @@ class NatsCluster(pulumi.ComponentResource):
         called: str,
         namespace: pulumi.Input[str],
         labels: dict[str, str],
+        selector: dict[str, str],
         placement: "Placement | None",
     ) -> pulumi.Output[str]:
         made = apiextensions.CustomResource(
@@ -92,7 +92,7 @@ class NatsCluster(pulumi.ComponentResource):
             api_version="nats.io/v1alpha2",
             kind="NatsCluster",
             metadata=metadata(called, namespace, labels),
-            spec=object_spec(spec, placement),
+            spec=_object_spec(spec, selector, placement),
             opts=child_options(self),
         )
         # The name is known beforehand; through the object it is also something to wait for.
@@ -149,7 +149,7 @@ class NatsCluster(pulumi.ComponentResource):
         return service.metadata.name.apply(lambda host: f"nats://{host}:{CLIENT}")
 
 
-def object_spec(spec: "NatsSpec", placement: "Placement | None") -> dict[str, Any]:
+def _object_spec(spec: "NatsSpec", selector: dict[str, str], placement: "Placement | None") -> dict[str, Any]:
     """The `spec` of the NatsCluster that the NATS operator reads, with everything where it takes effect."""
     found = spec.model_dump(by_alias=True, exclude_none=True, exclude_defaults=True)
     found |= {"size": spec.size, "version": spec.server_version}
@@ -159,12 +159,22 @@ def object_spec(spec: "NatsSpec", placement: "Placement | None") -> dict[str, An
         "resources": spec.server_resources.model_dump(by_alias=True, exclude_defaults=True),
         "antiAffinity": spec.pod.anti_affinity,
     }
-    if selector := _pods.node_selector(placement, spec.pod.node_selector):
-        pod["nodeSelector"] = selector
+    if nodes := _pods.node_selector(placement, spec.pod.node_selector):
+        pod["nodeSelector"] = nodes
     if placement and placement.taints:
         own = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in placement.taints]
         pod["tolerations"] = [*own, *pod.get("tolerations", [])]
-    return {**found, "pod": pod}
+    return {**found, "pod": pod, "template": {"spec": _operator_pod(selector)}}
+
+
+def _operator_pod(selector: dict[str, str]) -> "core.v1.PodSpecArgs":
+    """What the operator's own words can't say: the servers are confined and spread as the native ones are."""
+    return core.v1.PodSpecArgs(
+        automount_service_account_token=False,
+        security_context=_pods.pod_security(user=_USER),
+        topology_spread_constraints=_pods.spread(selector),
+        containers=[core.v1.ContainerArgs(name="nats", security_context=_pods.confined(read_only_root=True))],
+    )
 
 
 def _claims(spec: "NatsSpec") -> "list[core.v1.PersistentVolumeClaimArgs] | None":

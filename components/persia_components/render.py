@@ -19,7 +19,7 @@ from persia_components.nats import NatsCluster
 if TYPE_CHECKING:
     from persia_infra.environment import EnvironmentSpec
     from persia_infra.jobs import Job
-    from persia_infra.nats import NatsSpec
+    from persia_infra.nats import NatsClusterSpec
     from persia_infra.storage import ClaimSpec, PersistentVolumeSpec
 
 _COMPUTED = {
@@ -80,22 +80,26 @@ def declared_by(program: Callable[[], object], *, stack_name: str) -> list[Decla
 
 
 def declared_for(
-    name: str, spec: "EnvironmentSpec | Job | NatsSpec | PersistentVolumeSpec | ClaimSpec"
+    name: str, spec: "EnvironmentSpec | Job | NatsClusterSpec | PersistentVolumeSpec | ClaimSpec"
 ) -> list[Declared]:
     """What one description leads to: a whole environment, or a job, NATS cluster or volume by itself."""
     from persia_infra.environment import EnvironmentSpec
-    from persia_infra.nats import NatsSpec
+    from persia_infra.nats import NatsClusterSpec
     from persia_infra.storage import ClaimSpec, PersistentVolumeSpec
 
     def program() -> None:
         if isinstance(spec, EnvironmentSpec):
             Environment(name, spec)
-        elif isinstance(spec, NatsSpec):
-            NatsCluster(name, spec, namespace="default")
+        elif isinstance(spec, NatsClusterSpec):
+            NatsCluster(name, spec, namespace=spec.namespace or "default")
         elif isinstance(spec, PersistentVolumeSpec | ClaimSpec):
             namespace = spec.namespace or "default" if spec.kind == "PersistentVolumeClaim" else None
             apiextensions.CustomResource(
-                name, api_version="v1", kind=spec.kind, metadata=metadata(name, namespace, {}), spec=spec.object_spec()
+                name,
+                api_version="v1",
+                kind=spec.kind,
+                metadata=metadata(name, namespace, spec.labels),
+                spec=spec.object_spec(),
             )
         else:
             JOB_COMPONENTS[spec.kind](name, spec, namespace=spec.namespace or "default")  # type: ignore[arg-type]

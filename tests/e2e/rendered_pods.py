@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,6 @@ class RenderedPods:
         addresses: Mapping[str, str],
         added: Sequence[str] = (),
         variables: Mapping[str, str] | None = None,
-        edit: Callable[[str], str] = lambda text: text,
     ) -> RunningPod:
         """Starts one pod's process.
 
@@ -63,10 +62,9 @@ class RenderedPods:
             addresses: What each address of the cluster is on this machine.
             added: Arguments that name ports of this machine.
             variables: Variables that only this machine needs.
-            edit: A change to the text of every mounted file.
         """
         pod, home = f"{name}-{ordinal}", self._folder / f"{name}-{ordinal}"
-        paths = self._mount(self._sets[name]["spec"]["template"]["spec"], home, addresses, edit)
+        paths = self._mount(self._sets[name]["spec"]["template"]["spec"], home, addresses)
         environment = {
             entry["name"]: _mapped(_value(entry, pod, ordinal), {**addresses, **paths})
             for entry in self.container(name)["env"]
@@ -95,9 +93,7 @@ class RenderedPods:
                 os.killpg(pod.process.pid, 9)
             pod.process.wait()
 
-    def _mount(
-        self, pod: dict[str, Any], home: Path, addresses: Mapping[str, str], edit: Callable[[str], str]
-    ) -> dict[str, str]:
+    def _mount(self, pod: dict[str, Any], home: Path, addresses: Mapping[str, str]) -> dict[str, str]:
         sources = {volume["name"]: volume for volume in pod.get("volumes", [])}
         found = {}
         for mount in pod["containers"][0].get("volumeMounts", []):
@@ -108,7 +104,7 @@ class RenderedPods:
             if source := sources.get(mount["name"], {}).get("configMap"):
                 for file, text in self._files[source["name"]].items():
                     place = home / mount["mountPath"].lstrip("/") / file
-                    place.write_text(edit(_mapped(text, {**addresses, **found})))
+                    place.write_text(_mapped(text, {**addresses, **found}))
         return found
 
 

@@ -5,10 +5,13 @@ import ipaddress
 import json
 import ssl
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cluster_access import wait_for
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -16,7 +19,7 @@ from nats_client import NatsClient, NatsError
 from persia_components.render import declared_for
 from rendered_pods import RenderedPods
 
-from persia_infra.nats import NatsSpec
+from persia_infra.nats import NatsClusterSpec
 from persia_infra.rehearsal.control_plane import free_ports
 from persia_infra.rehearsal.operator_tools import ensure_persia
 
@@ -60,7 +63,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path
     """The port, and the folder that the server takes for its root."""
     folder = tmp_path_factory.mktemp("bus")
     tools = ensure_persia(lambda line: print(line, file=sys.stderr, flush=True))
-    documents = [one.document for one in declared_for("bus", NatsSpec.model_validate(SPEC))]
+    documents = [one.document for one in declared_for("bus", NatsClusterSpec.model_validate(SPEC))]
     pods = RenderedPods(documents, folder, {"nats-server": [str(tools["nats-server"])]})
     client, monitor = free_ports(2)
     home = folder / "bus-0"
@@ -73,11 +76,20 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path
         "http_port: 8222": f"http_port: {monitor}",
     }
     try:
-        running = pods.start("bus", 0, addresses=addresses, edit=lambda text: text.partition("cluster {")[0])
+        running = pods.start("bus", 0, addresses=addresses)
         running.wait_until("Server is ready")
+        probe = pods.container("bus")["startupProbe"]["httpGet"]["path"]
+        wait_for("the startup probe", lambda: healthy(monitor, probe))
         yield client, home
     finally:
         pods.stop()
+
+
+def healthy(port: int, path: str) -> bool:
+    try:
+        return urllib.request.urlopen(f"http://127.0.0.1:{port}{path}").status == 200
+    except urllib.error.HTTPError:
+        return False
 
 
 def trusting(home: Path) -> ssl.SSLContext:

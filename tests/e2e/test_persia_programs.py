@@ -144,13 +144,19 @@ def _knows(job: Job, server: int, subject: str) -> bool:
 def test_a_server_with_the_default_limit_refuses_that_batch(
     persia_tools: Toolchain, job: Job, documents: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    (port,) = free_ports(1)
+    port, cluster = free_ports(2)
     programs = {"nats-server": [str(persia_tools["nats-server"])]}
     pods = RenderedPods(documents, tmp_path, programs)
     assert job.servers
     try:
-        alone = {"port: 4222": f"host: 127.0.0.1\nport: {port}", "http_port: 8222": "", "max_payload: 52428800": ""}
-        server = pods.start("ads-nats", 0, addresses=alone, edit=lambda text: text.partition("cluster {")[0])
+        alone = {
+            **{f"ads-nats-{peer}.ads-nats-headless:6222": f"127.0.0.1:{cluster}" for peer in range(SERVERS)},
+            "port: 4222": f"host: 127.0.0.1\nport: {port}",
+            "port: 6222": f"host: 127.0.0.1\n  port: {cluster}",
+            "http_port: 8222": "",
+            "max_payload: 52428800": "",
+        }
+        server = pods.start("ads-nats", 0, addresses=alone)
         server.wait_until("Server is ready")
         with NatsClient(port) as client, pytest.raises(NatsError, match=r"Maximum Payload|closed"):
             client.publish("batch", b"x" * LARGE)

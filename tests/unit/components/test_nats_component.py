@@ -1,12 +1,16 @@
-"""The native NATS cluster."""
+"""NATS clusters, native and for the operator."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from persia_components import NatsCluster
 from persia_components._nats_conf import nats_conf
+from persia_components.render import declared_for
 
+from persia_infra.errors import InputError
+from persia_infra.inputs import read_inputs
 from persia_infra.nats import NatsSpec
 from persia_infra.pools import NodePoolSpec
 
@@ -196,6 +200,47 @@ def test_for_the_operator_everything_is_where_it_takes_effect(record: Record) ->
     assert recording.outputs["bus"] == {"url": "nats://bus:4222"}
     policy = recording.one("NetworkPolicy", "bus-network").inputs["spec"]
     assert policy["podSelector"]["matchLabels"] == {"app": "nats", "nats_cluster": "bus"}
+
+
+def test_for_the_operator_the_servers_are_confined_and_spread_as_native_ones_are(record: Record) -> None:
+    native, operator = (
+        record(lambda mode=mode: NatsCluster("bus", NatsSpec.model_validate({"mode": mode}), namespace="n"))
+        for mode in ("native", "operator")
+    )
+    ours = native.one("StatefulSet", "bus-servers").inputs["spec"]["template"]["spec"]
+    theirs = operator.one("nats.io/v1alpha2:NatsCluster", "bus").inputs["spec"]["template"]["spec"]
+
+    assert theirs["securityContext"] == ours["securityContext"]
+    assert theirs["containers"][0]["securityContext"] == ours["containers"][0]["securityContext"]
+    assert theirs["automountServiceAccountToken"] is False
+    (spread,) = theirs["topologySpreadConstraints"]
+    assert spread["labelSelector"]["matchLabels"] == {"app": "nats", "nats_cluster": "bus"}
+
+
+@pytest.mark.parametrize("mode", ["native", "operator"])
+def test_a_cluster_by_itself_is_where_its_manifest_says(tmp_path: Path, mode: str) -> None:
+    file = tmp_path / "bus.yaml"
+    file.write_text(
+        "apiVersion: nats.io/v1alpha2\nkind: NatsCluster\nmetadata: {name: bus, namespace: training}\n"
+        f"spec: {{size: 3, mode: {mode}}}\n"
+    )
+    (described,) = read_inputs([str(file)])
+
+    made = declared_for(described.name, described.spec)
+
+    assert {one.inputs["metadata"]["namespace"] for one in made} == {"training"}
+
+
+def test_a_namespace_that_can_not_be_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "bus.yaml"
+    file.write_text(
+        "apiVersion: nats.io/v1alpha2\nkind: NatsCluster\nmetadata: {name: bus, namespace: Train_ing}\nspec: {}\n"
+    )
+
+    with pytest.raises(InputError) as error:
+        read_inputs([str(file)])
+
+    assert [problem.path for problem in error.value.problems] == ["metadata.namespace"]
 
 
 def test_images_without_a_shell_start_the_server_at_their_root(record: Record) -> None:
