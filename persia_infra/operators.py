@@ -5,8 +5,8 @@ tuning flags beyond what its component sets, and more than one operator of a kin
 """
 
 import re
-from collections.abc import Iterator
-from typing import Annotated, ClassVar, Self
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -15,6 +15,22 @@ from persia_infra.spec import DnsLabel, Finding, Quantity, Spec, matching, refus
 
 Version = tuple[int, int, int]
 VOLCANO_WEBHOOK_PORT = 8443
+SYSTEM_NAMESPACES = re.compile(r"default|kube-.*|gke-.*|gmp-.*")
+"""Those of Kubernetes and of GKE, which no stack may own."""
+
+_REGISTRY = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?"
+_PATH = r"[a-z0-9]+([._-]+[a-z0-9]+)*"
+Mirror = Annotated[
+    str, matching(rf"{_REGISTRY}(/{_PATH})*", "no registry; write its host and path, such as eu.pkg.dev/team/mirror")
+]
+Tag = Annotated[str, matching(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", "no image tag; write one such as 1.2.3")]
+Repository = Annotated[
+    str,
+    matching(
+        rf"({_REGISTRY}/)?{_PATH}(/{_PATH})*",
+        "no repository; write it without a scheme, tag or digest, which version and digest are for",
+    ),
+]
 
 
 def _resources(cpu: str, memory: str) -> Resources:
@@ -30,12 +46,16 @@ class OperatorSpec(Spec):
     FLOOR: ClassVar[Version] = (0, 0, 0)
     TOO_OLD: ClassVar[str] = ""
     """Completes "… does not work: " for versions below the floor."""
+    NEWEST: ClassVar[Version | None] = None
+    """Rights and kinds are known up to this version; None where versions have no order."""
+    TRIED: ClassVar[tuple[Version, ...]] = ()
+    """What the tests run with the rights that are declared."""
 
-    version: str
+    version: Tag
     namespace: DnsLabel
-    image: str | None = None
+    image: Repository | None = None
     """Another repository than its authors', without a tag."""
-    registry_mirror: Annotated[str, matching(r"[a-z0-9][a-z0-9./:_-]*[a-z0-9]", "no registry and path")] | None = None
+    registry_mirror: Mirror | None = None
     """A registry, with or without a path, that holds copies of the official images."""
     digest: (
         Annotated[str, matching(r"sha256:[0-9a-f]{64}", "no digest; write sha256: and 64 hexadecimal digits")] | None
@@ -53,7 +73,10 @@ class OperatorSpec(Spec):
 
     def notes(self) -> Iterator[Finding]:
         """What a reader should know of a choice that is allowed."""
-        return iter(())
+        known = _version(self.version)
+        if known is not None and self.TRIED and known not in self.TRIED:
+            tried = " and ".join(map(_dotted, self.TRIED))
+            yield ("version",), f"its rights were tried with {tried} only; look for forbidden requests in its log"
 
     def _reference(self, repository: str) -> str:
         if self.registry_mirror:
@@ -67,17 +90,30 @@ class OperatorSpec(Spec):
         return self
 
     def _findings(self) -> Iterator[Finding]:
-        if self.image and re.search(r":[^/]*$|@", self.image):
+        if SYSTEM_NAMESPACES.fullmatch(self.namespace):
             yield (
-                ("image",),
-                "has a tag or digest, which version and digest would contradict; write the repository alone",
+                ("namespace",),
+                f"{self.namespace!r} belongs to Kubernetes or GKE, so this stack must not own it; choose another",
             )
-        if self.TAG_PREFIX and self.version.startswith(self.TAG_PREFIX):
-            yield ("version",), f"starts with {self.TAG_PREFIX!r}, which is put there anyway; leave it out"
+        if self.NEWEST is None:
+            return
         known = _version(self.version)
-        if known is not None and known < self.FLOOR:
-            lowest = ".".join(map(str, self.FLOOR))
-            yield ("version",), f"{self.version} does not work: {self.TOO_OLD}; write {lowest} or newer"
+        if known is None:
+            prefix = f", without {self.TAG_PREFIX!r}, which is put there anyway" if self.TAG_PREFIX else ""
+            yield (
+                ("version",),
+                f"{self.version!r} tells no version, on which its rights depend; write {_dotted(self.NEWEST)}{prefix}",
+            )
+        elif known < self.FLOOR:
+            yield (
+                ("version",),
+                f"{self.version} does not work: {self.TOO_OLD}; write {_dotted(self.FLOOR)} or newer",
+            )
+        elif known[:2] > self.NEWEST[:2]:
+            yield (
+                ("version",),
+                f"{self.version} may need kinds and rights that are not known here; write {_dotted(self.NEWEST)}",
+            )
 
 
 class ScopedOperatorSpec(OperatorSpec):
@@ -95,9 +131,11 @@ class NatsOperatorSpec(ScopedOperatorSpec):
     TOO_OLD = (
         "it registers its kinds through apiextensions.k8s.io/v1beta1, which Kubernetes 1.22 removed, and ends at once"
     )
+    NEWEST = (0, 8, 3)
+    TRIED = ((0, 8, 3),)
     ALL_NAMESPACES_FROM: ClassVar[str] = "nats-io"
 
-    version: str = "0.8.3"
+    version: Tag = "0.8.3"
     namespace: DnsLabel = ALL_NAMESPACES_FROM
 
     def _findings(self) -> Iterator[Finding]:
@@ -122,6 +160,7 @@ class NatsOperatorSpec(ScopedOperatorSpec):
 
     def notes(self) -> Iterator[Finding]:
         """What a reader should know of a choice that is allowed."""
+        yield from super().notes()
         yield (
             (),
             "the NATS maintainers advise against their operator for new deployments; a job's own nats: runs without it",
@@ -134,11 +173,13 @@ class MpiOperatorSpec(ScopedOperatorSpec):
     IMAGE = "mpioperator/mpi-operator"
     FLOOR = (0, 6, 0)
     TOO_OLD = (
-        "its API kubeflow.org/v1alpha2 or v1 came with a CustomResourceDefinition of v1beta1, which Kubernetes 1.22 "
-        "removed, or is not the v2beta1 that MPI jobs are declared in here"
+        "before 0.4.0 it does not know kubeflow.org/v2beta1, in which MPI jobs are declared here, and before 0.6.0 "
+        "not all of its fields (runPolicy.managedBy)"
     )
+    NEWEST = (0, 8, 2)
+    TRIED = ((0, 7, 0), (0, 8, 2))
 
-    version: str = "0.8.2"
+    version: Tag = "0.8.2"
     namespace: DnsLabel = "mpi-operator"
 
 
@@ -153,7 +194,10 @@ class PaddleOperatorSpec(ScopedOperatorSpec):
         "of v1beta1 was removed by Kubernetes 1.22"
     )
 
-    version: str = "0.3.1"
+    NEWEST = (0, 3, 5)
+    TRIED = ((0, 3, 1),)
+
+    version: Tag = "0.3.1"
     namespace: DnsLabel = "paddle-system"
 
 
@@ -162,7 +206,7 @@ class PersiaOperatorSpec(OperatorSpec):
 
     IMAGE = "persiaml/persia-cpu-runtime"
 
-    version: str = "latest"
+    version: Tag = "latest"
     namespace: DnsLabel = "persia-system"
     replicas: int = Field(default=1, ge=1, le=1)
     """It elects no leader, so two of them would make every pod twice."""
@@ -180,13 +224,22 @@ class PersiaOperatorSpec(OperatorSpec):
 class QueueSpec(Spec):
     """A Volcano queue: a share of the cluster that gangs wait in."""
 
+    WITHOUT_EFFECT: ClassVar[dict[str, str]] = {
+        "parent": "queues are no tree here: Volcano divides the cluster by weight, or by a tree without weights",
+        "reclaimable": "Volcano takes nothing back from a gang that runs, because it would end the whole gang",
+    }
+
     weight: int = Field(default=1, ge=1, le=65535)
     capability: dict[str, Quantity] = Field(default={})
     """The most that its jobs may use together."""
-    reclaimable: bool = True
-    """Whether other queues may take back what it uses above its share."""
-    parent: DnsLabel | None = None
     priority: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_what_has_no_effect(cls, data: Any) -> Any:  # noqa: ANN401
+        if isinstance(data, Mapping):
+            refuse(((key,), f"{why}; leave it out") for key, why in cls.WITHOUT_EFFECT.items() if key in data)
+        return data
 
 
 class VolcanoSpec(OperatorSpec):
@@ -198,8 +251,10 @@ class VolcanoSpec(OperatorSpec):
     TOO_OLD = (
         "it was built for Kubernetes 1.33 or older, has other webhooks, and lacks kinds that the components declare"
     )
+    NEWEST = (1, 14, 1)
+    TRIED = ((1, 14, 1),)
 
-    version: str = "1.14.1"
+    version: Tag = "1.14.1"
     namespace: DnsLabel = "volcano-system"
     resources: Resources = _resources("250m", "512Mi")
     digests: dict[str, Annotated[str, matching(r"sha256:[0-9a-f]{64}", "no digest")]] = Field(default={})
@@ -222,20 +277,15 @@ class VolcanoSpec(OperatorSpec):
         for part in self.digests:
             if part not in self.IMAGES:
                 yield ("digests", part), f"is none of its images; write {', '.join(self.IMAGES)}"
-        for name, queue in self.queues.items():
+        for name in self.queues:
             if name in ("root", "default"):
-                yield (
-                    ("queues", name),
-                    "is made by Volcano itself; choose another name",
-                )
-            if queue.parent not in (None, "root", *self.queues):
-                yield ("queues", name, "parent"), f"no queue {queue.parent!r} is described; add it to queues"
+                yield ("queues", name), "is made by Volcano itself; choose another name"
 
 
 class OperatorsSpec(Spec):
     """The operators that an environment has; none unless it is named here."""
 
-    registry_mirror: str | None = None
+    registry_mirror: Mirror | None = None
     """For every operator that names none of its own."""
     nats: NatsOperatorSpec | None = None
     mpi: MpiOperatorSpec | None = None
@@ -270,10 +320,26 @@ class OperatorsSpec(Spec):
         for name, spec in self.installed.items():
             yield from (((name, *place), message) for place, message in spec.notes())
 
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        refuse(self._findings())
+        return self
+
+    def _findings(self) -> Iterator[Finding]:
+        taken: dict[str, str] = {}
+        for name, spec in self.installed.items():
+            first = taken.setdefault(spec.namespace, name)
+            if first != name:
+                yield (name, "namespace"), f"is that of the {first} operator, and both would declare it; choose another"
+
 
 def _version(text: str) -> Version | None:
-    found = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", text)
-    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
+    found = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)([-.][A-Za-z0-9_.-]+)?", text)
+    return (int(found[1]), int(found[2]), int(found[3])) if found else None
+
+
+def _dotted(version: Version) -> str:
+    return ".".join(map(str, version))
 
 
 def _path_in_registry(repository: str) -> str:

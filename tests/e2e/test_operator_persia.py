@@ -4,11 +4,13 @@ from typing import Any
 
 import pulumi
 import pytest
+from job_status import counts, job_status
 from operator_stack import OperatorStack, Program, wait_for
 from persia_components.operators import persia
 from pulumi_kubernetes import apiextensions
 
 from persia_infra.operators import PersiaOperatorSpec
+from persia_infra.status import JobStatus
 
 TRAINING = "persia-training"
 SYSTEM = "persia-system"
@@ -62,6 +64,41 @@ def stack(operator_stack: OperatorStack) -> OperatorStack:
 def test_a_job_becomes_its_pods_and_the_metrics_service(stack: OperatorStack) -> None:
     wait_for("its pods run", lambda: stack.running(TRAINING), until=lambda seen: seen == MADE)
     assert stack.names("services", TRAINING) == {"adult-metrics-gateway-service"}
+
+
+def status(stack: OperatorStack) -> JobStatus:
+    job = {"kind": "PersiaJob", "mode": "operator", **JOB}
+    return job_status(stack.control_plane, TRAINING, {"persia": {}}, "adult", job)
+
+
+def test_status_tells_how_the_job_is_doing(stack: OperatorStack) -> None:
+    running = status(stack)
+
+    assert running.phase == "Running"
+    assert counts(running) == {
+        "embeddingParameterServer": (2, 2, 0, 0),
+        "embeddingWorker": (1, 1, 0, 0),
+        "nnWorker": (1, 1, 0, 0),
+        "dataloader": (1, 1, 0, 0),
+        "metricsGateway": (1, 1, 0, 0),
+    }
+    assert running.log == f"kubectl logs --namespace {TRAINING} --follow adult-nn-worker-0"
+
+
+def test_status_knows_that_a_lost_pod_stays_lost_and_when_training_is_over(stack: OperatorStack) -> None:
+    stack.kubectl("delete", "pod", "--namespace", TRAINING, "adult-embedding-worker-0")
+
+    lost = status(stack)
+
+    assert (lost.phase, counts(lost)["embeddingWorker"]) == ("Pending", (1, 0, 1, 0))
+    (reason,) = (role.reason for role in lost.roles if role.reason)
+    assert reason.startswith("the PERSIA operator makes each pod once")
+
+    ended = '{"status":{"phase":"Succeeded"}}'
+    patch = ("--subresource=status", "--type=merge", "--patch", ended)
+    stack.kubectl("patch", "pod", "--namespace", TRAINING, "adult-nn-worker-0", *patch)
+
+    assert status(stack).phase == "Succeeded"
 
 
 def test_the_schema_demands_what_the_operator_needs(stack: OperatorStack) -> None:

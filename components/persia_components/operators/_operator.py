@@ -1,7 +1,7 @@
 """What the operators' components share: namespace, kinds, rights and the Deployment."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from persia_infra.pools import Placement
 
 NON_ROOT = 65532
+_RESTRICTED = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,38 @@ class Rights:
     """In the namespace that it is confined to; in all of them where it is not."""
     own: tuple[Right, ...] = ()
     """In the namespace that it runs in."""
+
+    def in_all_namespaces(self, watched: str | None) -> tuple[Right, ...]:
+        """Those that hold in the whole cluster."""
+        return self.everywhere if watched else (*self.everywhere, *beyond(self.everywhere, self.watched))
+
+    def in_watched(self) -> tuple[Right, ...]:
+        """Those of the namespace that the operator is confined to."""
+        return tuple(beyond(self.everywhere, self.watched))
+
+    def in_own(self, own: str, watched: str | None) -> tuple[Right, ...]:
+        """Those of the namespace that it runs in, without what it may do there anyway."""
+        wider = (*self.everywhere, *self.watched) if watched in (None, own) else self.everywhere
+        return tuple(beyond(wider, self.own))
+
+
+def beyond(wider: Sequence[Right], rights: Sequence[Right]) -> Iterator[Right]:
+    """What rights allow and wider ones do not."""
+    known = {
+        (right.group, resource, verb)
+        for right in wider
+        if not right.names
+        for resource in right.resources
+        for verb in right.verbs
+    }
+    for right in rights:
+        left: dict[tuple[str, ...], list[str]] = {}
+        for resource in right.resources:
+            verbs = tuple(verb for verb in right.verbs if (right.group, resource, verb) not in known)
+            left.setdefault(verbs, []).append(resource)
+        yield from (
+            replace(right, resources=tuple(resources), verbs=verbs) for verbs, resources in left.items() if verbs
+        )
 
 
 @dataclass(frozen=True)
@@ -90,7 +123,7 @@ class Installation:
         if makes_namespace:
             made = core.v1.Namespace(
                 f"{name}-namespace",
-                metadata=metadata(namespace, None, self.labels),
+                metadata=metadata(namespace, None, {**self.labels, **_RESTRICTED}),
                 opts=child_options(parent),
             )
             self._in_namespace: list[pulumi.Resource] = [made]
@@ -122,15 +155,13 @@ class Installation:
             opts=self._options(),
         )
         self._made.append(made)
-        everywhere = rights.everywhere if watched else (*rights.everywhere, *rights.watched)
-        if everywhere:
+        if everywhere := rights.in_all_namespaces(watched):
             self._grant_everywhere(account, everywhere)
         if watched:
-            self._grant(
-                account, f"{account}-watched" if watched == self.namespace else account, watched, rights.watched
-            )
-        if rights.own:
-            self._grant(account, f"{account}-own", self.namespace, rights.own)
+            called = f"{account}-watched" if watched == self.namespace else account
+            self._grant(account, called, watched, rights.in_watched())
+        if own := rights.in_own(self.namespace, watched):
+            self._grant(account, f"{account}-own", self.namespace, own)
         return account
 
     def keep(self, made: pulumi.Resource) -> None:

@@ -20,10 +20,7 @@ def _called(webhooks: Mapping[str, object], verb: str) -> tuple[str, ...]:
 
 
 _SEES = ("list", "watch")
-_LEADS = (
-    Right("coordination.k8s.io", ("leases",), ("create", "get", "update")),
-    Right("", ("events",), ("create",)),
-)
+_LEADS = Right("coordination.k8s.io", ("leases",), ("create", "get", "update"))
 _JOBS = "somebody runs Volcano's own Jobs: "
 
 SCHEDULER_RIGHTS = Rights(
@@ -63,27 +60,32 @@ SCHEDULER_RIGHTS = Rights(
             used_when="a pod has a claim that is bound only when it is scheduled",
         ),
     ),
-    own=_LEADS,
+    own=(_LEADS,),
 )
 CONTROLLERS_RIGHTS = Rights(
     everywhere=(
         Right("", ("nodes", "persistentvolumeclaims"), _SEES),
-        Right("", ("pods",), (*_SEES, "create", "patch")),
+        Right("", ("pods",), (*_SEES, "create", "delete", "patch")),
         Right("", ("services",), (*_SEES, "create", "get")),
         Right("", ("configmaps", "secrets"), ("create", "get")),
         Right("networking.k8s.io", ("networkpolicies",), ("create", "get")),
         Right("apps", ("replicasets", "statefulsets"), _SEES),
+        # The annotations of whatever a pod belongs to hold for its PodGroup.
+        Right("apps", ("daemonsets", "replicasets", "statefulsets"), ("get",)),
+        Right("batch", ("jobs",), ("get",)),
+        Right("", ("events",), ("create",)),
+        Right("", ("events",), ("patch",), used_when="it repeats an event"),
         Right("scheduling.k8s.io", ("priorityclasses",), _SEES),
         Right("batch.volcano.sh", ("cronjobs", "jobs"), _SEES),
         Right("batch.volcano.sh", ("jobs/status",), ("update",)),
-        Right("bus.volcano.sh", ("commands",), _SEES),
+        Right("bus.volcano.sh", ("commands",), (*_SEES, "delete")),
         Right("config.volcano.sh", ("colocationconfigurations",), _SEES),
         Right("flow.volcano.sh", ("jobflows", "jobtemplates"), _SEES),
         Right("topology.volcano.sh", ("hypernodes",), _SEES),
-        Right("scheduling.volcano.sh", ("podgroups",), (*_SEES, "create")),
+        Right("scheduling.volcano.sh", ("podgroups",), (*_SEES, "create", "delete")),
         Right("scheduling.volcano.sh", ("queues",), (*_SEES, "patch")),
         Right("scheduling.volcano.sh", ("queues/status",), ("patch",)),
-        Right("", ("pods",), ("delete", "get"), used_when=_JOBS + "one restarts or is aborted"),
+        Right("", ("pods",), ("get",), used_when=_JOBS + "a pod of one could not be deleted at once"),
         Right("", ("services", "secrets"), ("delete",), used_when=_JOBS + "one with plugins ends"),
         Right("", ("configmaps",), ("delete", "update"), used_when=_JOBS + "one with plugins changes or ends"),
         Right("networking.k8s.io", ("networkpolicies",), ("delete",), used_when=_JOBS + "one with plugins ends"),
@@ -93,13 +95,10 @@ CONTROLLERS_RIGHTS = Rights(
         ),
         Right("batch.volcano.sh", ("cronjobs/status",), ("update",), used_when=_JOBS + "by CronJob"),
         Right("flow.volcano.sh", ("jobflows/status", "jobtemplates/status"), ("update",), used_when=_JOBS + "by flow"),
-        Right("bus.volcano.sh", ("commands",), ("delete",), used_when=_JOBS + "one is told to stop or resume"),
-        Right(
-            "scheduling.volcano.sh", ("podgroups",), ("delete", "update"), used_when=_JOBS + "one is resized or ends"
-        ),
+        Right("scheduling.volcano.sh", ("podgroups",), ("update",), used_when=_JOBS + "one is resized"),
         Right("topology.volcano.sh", ("hypernodes/status",), ("update",), used_when="nodes are grouped in HyperNodes"),
     ),
-    own=(*_LEADS, Right("", ("configmaps",), _SEES)),
+    own=(_LEADS, Right("", ("configmaps",), _SEES)),
 )
 ADMISSION_RIGHTS = Rights(
     everywhere=(
@@ -120,7 +119,7 @@ ADMISSION_RIGHTS = Rights(
             ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
             ("update",),
             names=_called(MUTATING, "mutate") + _called(VALIDATING, "validate"),
-            used_when="it starts with a new certificate",
+            used_when="it starts with a new certificate before the webhooks' configurations have it",
         ),
         Right("scheduling.volcano.sh", ("queues",), _SEES),
         Right("scheduling.volcano.sh", ("podgroups",), ("get", "list"), used_when="a queue that has gangs is deleted"),

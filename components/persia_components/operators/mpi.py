@@ -3,15 +3,12 @@
 from functools import cache
 from typing import TYPE_CHECKING
 
-import pulumi
-
-from persia_components._children import token
+from persia_components.operators._gang_operator import GangOperator
 from persia_components.operators._operator import Installation, Program, Right, Rights, probe
 
 if TYPE_CHECKING:
     from persia_infra.crd import Definition
     from persia_infra.operators import MpiOperatorSpec
-    from persia_infra.pools import Placement
 
 RIGHTS = Rights(
     everywhere=(Right("scheduling.k8s.io", ("priorityclasses",), ("list", "watch")),),
@@ -41,7 +38,7 @@ GANG_RIGHTS = Rights(
     everywhere=RIGHTS.everywhere,
     watched=(
         *RIGHTS.watched,
-        Right("scheduling.volcano.sh", ("podgroups",), ("create", "watch")),
+        Right("scheduling.volcano.sh", ("podgroups",), ("create", "update", "watch")),
         Right("scheduling.volcano.sh", ("podgroups",), ("delete",), used_when="a job is suspended or cleaned up"),
         Right("scheduling.volcano.sh", ("podgroups",), ("list",), used_when="the API server can't stream lists"),
     ),
@@ -50,48 +47,27 @@ GANG_RIGHTS = Rights(
 """With Volcano."""
 
 
-class MpiOperator(pulumi.ComponentResource):
+class MpiOperator(GangOperator["MpiOperatorSpec"]):
     """The operator and the kind MPIJob."""
 
-    def __init__(
-        self,
-        name: str,
-        spec: "MpiOperatorSpec",
-        *,
-        gangs: bool = False,
-        placement: "Placement | None" = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """Declares the operator.
+    _component = "MpiOperator"
+    _called = "mpi-operator"
 
-        Args:
-            name: Of the component, and the beginning of its children's logical names.
-            spec: The description.
-            gangs: Volcano is there: the operator makes a PodGroup for every job.
-            placement: The pool of its pods; anywhere when absent.
-            opts: Of the component.
-        """
-        super().__init__(token("MpiOperator"), name, None, opts)
-        parts = Installation(self, name, "mpi-operator", spec.namespace)
+    def _install(self, parts: Installation, spec: "MpiOperatorSpec", *, gangs: bool) -> Program:
         parts.define([definition()])
         parts.allow(GANG_RIGHTS if gangs else RIGHTS, watched=spec.watched_namespace)
-        parts.deploy(
-            spec,
-            Program(
-                image=spec.image_reference(),
-                args=[
-                    "-alsologtostderr",
-                    f"--lock-namespace={spec.namespace}",
-                    *([f"--namespace={spec.watched_namespace}"] if spec.watched_namespace else []),
-                    *(["--gang-scheduling=volcano"] if gangs else []),
-                ],
-                ports={"health": 8080},
-                readiness=probe("/healthz", "health"),
-                liveness=probe("/healthz", "health", delay=15),
-            ),
-            placement=placement,
+        return Program(
+            image=spec.image_reference(),
+            args=[
+                "-alsologtostderr",
+                f"--lock-namespace={spec.namespace}",
+                *([f"--namespace={spec.watched_namespace}"] if spec.watched_namespace else []),
+                *(["--gang-scheduling=volcano"] if gangs else []),
+            ],
+            ports={"health": 8080},
+            readiness=probe("/healthz", "health"),
+            liveness=probe("/healthz", "health", delay=15),
         )
-        self.register_outputs({})
 
 
 @cache
@@ -99,14 +75,14 @@ def definition() -> "Definition":
     """The kind MPIJob."""
     from persia_infra.crd import OPEN_OBJECT, Column, Definition, schema_of
     from persia_infra.jobs.mpi import MPIJobSpec
-    from persia_infra.pod_templates import Container, PodSpec, PodTemplate, TemplateMetadata
+    from persia_infra.pod_templates import PodTemplate
 
     return Definition(
         group="kubeflow.org",
         version="v2beta1",
         kind="MPIJob",
         plural="mpijobs",
-        spec=schema_of(MPIJobSpec, open_models=(PodTemplate, TemplateMetadata, PodSpec, Container)),
+        spec=schema_of(MPIJobSpec, open_models=(PodTemplate,)),
         status=OPEN_OBJECT,
         columns=(
             Column("State", ".status.conditions[-1:].type"),

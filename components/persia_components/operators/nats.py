@@ -26,18 +26,20 @@ RIGHTS = Rights(
         ),
         # At its start it looks for operators of the other scope, which would fight with it.
         Right("", ("pods",), ("list",)),
+        # For a cluster with auth.enableServiceAccounts it looks for accounts in every namespace.
+        Right("", ("namespaces",), ("list",)),
     ),
     watched=(
         Right("nats.io", ("natsclusters",), ("list", "patch", "watch")),
         Right("nats.io", ("natsserviceroles",), ("list", "watch")),
-        Right("", ("pods",), ("create", "delete", "list", "watch")),
+        Right("", ("pods",), ("create", "delete", "watch")),
         Right("", ("pods",), ("get", "patch"), used_when="a cluster changes its version: it does so pod by pod"),
         Right("", ("pods/exec",), ("create",)),
         Right("", ("services",), ("create", "list", "watch")),
         Right("", ("services",), ("get", "patch"), used_when="servicePolicy or the version of a cluster changes"),
         Right("", ("secrets",), ("create", "get", "list", "update", "watch")),
-        Right("", ("serviceaccounts",), ("get",), used_when="a cluster has auth.enableServiceAccounts"),
-        Right("", ("serviceaccounts/token",), ("create",), used_when="a cluster has auth.enableServiceAccounts"),
+        Right("", ("serviceaccounts",), ("get",)),
+        Right("", ("serviceaccounts/token",), ("create",)),
     ),
     own=(
         # Its leader lock is an Endpoints object.

@@ -3,15 +3,12 @@
 from functools import cache
 from typing import TYPE_CHECKING
 
-import pulumi
-
-from persia_components._children import token
+from persia_components.operators._gang_operator import GangOperator
 from persia_components.operators._operator import Installation, Program, Right, Rights, probe
 
 if TYPE_CHECKING:
     from persia_infra.crd import Definition
     from persia_infra.operators import PaddleOperatorSpec
-    from persia_infra.pools import Placement
 
 _IN_A_POD = "it runs in a pod, where it elects a leader"
 RIGHTS = Rights(
@@ -29,61 +26,44 @@ RIGHTS = Rights(
     own=(
         Right("", ("configmaps",), ("create", "get", "update"), used_when=_IN_A_POD),
         Right("coordination.k8s.io", ("leases",), ("create", "get", "update"), used_when=_IN_A_POD),
-        Right("", ("events",), ("create",)),
+        Right("", ("events",), ("create",), used_when=_IN_A_POD),
     ),
 )
 GANG_RIGHTS = Rights(
-    watched=(*RIGHTS.watched, Right("scheduling.volcano.sh", ("podgroups",), ("create", "list", "watch"))),
+    watched=(
+        *RIGHTS.watched,
+        Right("scheduling.volcano.sh", ("podgroups",), ("create", "list", "watch")),
+        Right("scheduling.volcano.sh", ("podgroups",), ("delete",), used_when="a gang of version 0.3.5 ends"),
+    ),
     own=RIGHTS.own,
 )
 """With Volcano."""
 
 
-class PaddleOperator(pulumi.ComponentResource):
+class PaddleOperator(GangOperator["PaddleOperatorSpec"]):
     """The operator and the kind PaddleJob.
 
     Every PaddleJob carries the operator's finalizer, so jobs have to go before it does: let them depend on it.
     """
 
-    def __init__(
-        self,
-        name: str,
-        spec: "PaddleOperatorSpec",
-        *,
-        gangs: bool = False,
-        placement: "Placement | None" = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """Declares the operator.
+    _component = "PaddleOperator"
+    _called = "paddle-operator"
 
-        Args:
-            name: Of the component, and the beginning of its children's logical names.
-            spec: The description.
-            gangs: Volcano is there: the operator makes a PodGroup for every job.
-            placement: The pool of its pods; anywhere when absent.
-            opts: Of the component.
-        """
-        super().__init__(token("PaddleOperator"), name, None, opts)
-        parts = Installation(self, name, "paddle-operator", spec.namespace)
+    def _install(self, parts: Installation, spec: "PaddleOperatorSpec", *, gangs: bool) -> Program:
         parts.define([definition()])
         parts.allow(GANG_RIGHTS if gangs else RIGHTS, watched=spec.watched_namespace)
-        parts.deploy(
-            spec,
-            Program(
-                image=spec.image_reference(),
-                command=["/manager"],
-                args=[
-                    "--leader-elect",
-                    *([f"--namespace={spec.watched_namespace}"] if spec.watched_namespace else []),
-                    *(["--scheduling=volcano"] if gangs else []),
-                ],
-                ports={"health": 8081},
-                readiness=probe("/readyz", "health"),
-                liveness=probe("/healthz", "health", delay=15),
-            ),
-            placement=placement,
+        return Program(
+            image=spec.image_reference(),
+            command=["/manager"],
+            args=[
+                "--leader-elect",
+                *([f"--namespace={spec.watched_namespace}"] if spec.watched_namespace else []),
+                *(["--scheduling=volcano"] if gangs else []),
+            ],
+            ports={"health": 8081},
+            readiness=probe("/readyz", "health"),
+            liveness=probe("/healthz", "health", delay=15),
         )
-        self.register_outputs({})
 
 
 @cache
@@ -91,7 +71,7 @@ def definition() -> "Definition":
     """The kind PaddleJob."""
     from persia_infra.crd import OPEN_OBJECT, Column, Definition, schema_of
     from persia_infra.jobs.paddle import PaddleJobSpec
-    from persia_infra.pod_templates import Container, PodSpec, PodTemplate, TemplateMetadata
+    from persia_infra.pod_templates import PodTemplate
 
     return Definition(
         group="batch.paddlepaddle.org",
@@ -99,7 +79,7 @@ def definition() -> "Definition":
         kind="PaddleJob",
         plural="paddlejobs",
         short_names=("pdj",),
-        spec=schema_of(PaddleJobSpec, open_models=(PodTemplate, TemplateMetadata, PodSpec, Container)),
+        spec=schema_of(PaddleJobSpec, open_models=(PodTemplate,)),
         status=OPEN_OBJECT,
         columns=(
             Column("Status", ".status.phase"),

@@ -58,6 +58,7 @@ def definition() -> "Definition":
     """The kind PersiaJob, with the demands of PERSIA's own definition and no looser types."""
     from persia_infra.crd import Definition, schema_of
     from persia_infra.jobs.persia import PersiaEnv, PersiaJobSpec
+    from persia_infra.pods import EnvSource, Volume
 
     return Definition(
         group="persia.com",
@@ -70,6 +71,7 @@ def definition() -> "Definition":
                 PersiaJobSpec: ["persiaEnv"],
                 PersiaEnv: ["PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG"],
             },
+            open_models=(EnvSource, Volume),
             plain_quantities=True,
         ),
     )

@@ -295,15 +295,17 @@ def _admission(spec: "VolcanoSpec", secret: str) -> Program:
             f"--webhook-namespace={spec.namespace}",
             f"--webhook-service-name={SERVICE}",
             "--logtostderr",
+            "--enable-healthz=true",
             f"--port={VOLCANO_WEBHOOK_PORT}",
             "-v=3",
         ],
-        ports={"webhook": VOLCANO_WEBHOOK_PORT},
+        ports={"webhook": VOLCANO_WEBHOOK_PORT, "health": _HEALTH},
         variables=[core.v1.EnvVarArgs(name="DEBUG_SOCKET_DIR", value=_SCRATCH)],
         # It listens only once it has seen every webhook configuration.
         readiness=core.v1.ProbeArgs(
             tcp_socket=core.v1.TCPSocketActionArgs(port="webhook"), initial_delay_seconds=2, period_seconds=5
         ),
+        liveness=probe("/healthz", "health", delay=15, https=True),
         user=_USER,
         critical=True,
         files={

@@ -77,6 +77,39 @@ def test_an_operator_of_one_namespace_has_rights_there_only(record: Record) -> N
     assert "--namespace=training" in container(recording, "mpi-mpi-operator")["args"]
 
 
+def test_operators_live_under_the_strictest_pod_security(
+    environment: Callable[..., Any], operators: dict[str, Any]
+) -> None:
+    recording = environment(operators)
+    namespaces = {one.inputs["metadata"]["name"]: one for one in recording.all if one.type.endswith(":Namespace")}
+
+    for name in ("nats-io", "mpi-operator", "paddle-system", "persia-system", "volcano-system"):
+        assert namespaces[name].inputs["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+@pytest.mark.parametrize("part", ["volcano-scheduler", "volcano-controllers", "volcano-admission"])
+def test_a_part_of_volcano_that_hangs_is_started_again(record: Record, part: str) -> None:
+    recording = record(lambda: Volcano("volcano", VolcanoSpec()))
+
+    only = container(recording, f"volcano-{part}")
+    (health,) = [port["containerPort"] for port in only["ports"] if port["name"] == "health"]
+
+    assert only["livenessProbe"]["httpGet"]["port"] == "health"
+    assert health == 11251
+    assert "--enable-healthz=true" in only["args"]
+    assert only["livenessProbe"]["httpGet"].get("scheme") == ("HTTPS" if part == "volcano-admission" else None)
+
+
+def test_what_is_asked_for_is_the_same_every_time_but_for_the_certificate(
+    environment: Callable[..., Any], operators: dict[str, Any]
+) -> None:
+    def asked() -> dict[tuple[str, str], Any]:
+        made = [one for one in environment(operators).all if one.custom and not one.ignored]
+        return {(one.type, one.name): one.inputs for one in made if "WebhookConfiguration" not in one.type}
+
+    assert asked() == asked()
+
+
 def test_the_nats_operator_runs_where_it_watches(record: Record) -> None:
     recording = record(lambda: NatsOperator("nats", NatsOperatorSpec(watched_namespace="training")))
 
