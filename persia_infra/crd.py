@@ -4,7 +4,7 @@ A model becomes a structural OpenAPI v3 schema: what the model knows is typed, a
 keeps unknown fields. Python-only checks (validators across fields) have no counterpart and are left to `check`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,10 @@ Schema = dict[str, Any]
 
 OPEN_OBJECT: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _KEPT = ("type", "enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "required")
-_BY_FORMAT: dict[str, Schema] = {
-    "quantity": {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+_INT_OR_STRING: Schema = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+_QUANTITY: Schema = {
+    **_INT_OR_STRING,
+    "pattern": r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$",
 }
 
 
@@ -36,7 +38,8 @@ class Definition:
     version: str
     kind: str
     plural: str
-    spec: Schema
+    spec: Schema | None = None
+    """None where the kind's fields are all beside it."""
     status: Schema | None = None
     """Its own subresource unless `status_is_plain`."""
     status_is_plain: bool = False
@@ -66,12 +69,13 @@ class Definition:
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            "spec": self.spec,
         }
+        if self.spec is not None:
+            properties["spec"] = self.spec
         if self.status is not None:
             properties["status"] = self.status
         schema: Schema = {"type": "object", "properties": properties}
-        if self.spec_required:
+        if self.spec is not None and self.spec_required:
             schema["required"] = ["spec"]
         if self.open_root:
             schema["x-kubernetes-preserve-unknown-fields"] = True
@@ -110,14 +114,14 @@ def schema_of(
             so are its defaults, which are the operator's to choose.
         required: Keys that must be there on the wire, though a description may leave them to this library.
         replace: Schemas of single keys at the top, where the wire has another form than the description.
-        open_models: Models that describe a part of what Kubernetes allows there; the rest is kept as it is.
+        open_models: Models that describe a part of what Kubernetes allows there, and below; the rest is kept as it is.
         plain_quantities: Quantities are texts, as operators want them that read no numbers there.
     """
     document = model.model_json_schema(by_alias=True, mode="serialization")
     names = {opened.__name__ for opened in open_models}
     needed = {demanding.__name__: keys for demanding, keys in (required or {}).items()}
     walk = _Walk(document.get("$defs", {}), names, needed, plain_quantities)
-    schema = walk.convert(document, model.__name__)
+    schema = walk.convert(document, model.__name__, (model.__name__,))
     schema["properties"].update(replace or {})
     return schema
 
@@ -125,7 +129,7 @@ def schema_of(
 @dataclass(frozen=True)
 class _Walk:
     definitions: Mapping[str, Schema]
-    open_names: Collection[str]
+    open_names: Set[str]
     required: Mapping[str, Sequence[str]]
     plain_quantities: bool
 
@@ -139,11 +143,13 @@ class _Walk:
             return self._one_of([choice for choice in choices if choice.get("type") != "null"], above)
         if len(node.get("allOf", ())) == 1:
             return self.convert(node["allOf"][0], name, above)
-        if node.get("format") in _BY_FORMAT and not self.plain_quantities:
-            return dict(_BY_FORMAT[node["format"]])
+        if node.get("format") == "quantity" and not self.plain_quantities:
+            return dict(_QUANTITY)
         if "type" not in node and "const" not in node and "enum" not in node:
             return {"x-kubernetes-preserve-unknown-fields": True}
         schema = {key: node[key] for key in _KEPT if key in node}
+        if schema.get("type") == "integer":
+            schema["format"] = "int32"
         if "const" in node:
             schema |= {"type": "string", "enum": [node["const"]]}
         for bound, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
@@ -155,7 +161,7 @@ class _Walk:
             schema["properties"] = {key: self.convert(value, above=above) for key, value in node["properties"].items()}
             if needed := [*node.get("required", ()), *self.required.get(name, ())]:
                 schema["required"] = needed
-            if name in self.open_names:
+            if self.open_names & {name, *above}:
                 schema["x-kubernetes-preserve-unknown-fields"] = True
         elif isinstance(values := node.get("additionalProperties"), dict):
             schema["additionalProperties"] = self.convert(values, above=above)
@@ -168,5 +174,5 @@ class _Walk:
         if len(converted) == 1:
             return converted[0]
         if {choice.get("type") for choice in converted} == {"integer", "string"}:
-            return {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+            return dict(_INT_OR_STRING)
         return {"x-kubernetes-preserve-unknown-fields": True}

@@ -5,16 +5,21 @@ definitions to do it.
 """
 
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from persia_infra.crd import OPEN_OBJECT, Column, Definition, Schema, schema_of
 from persia_infra.operators import QueueSpec
-from persia_infra.pod_templates import Container, PodSpec, PodTemplate, TemplateMetadata
+from persia_infra.pod_templates import PodTemplate
 from persia_infra.spec import Quantity, Spec
 
-_DEFAULT_QUEUE: Schema = {"type": "string", "default": "default", "maxLength": 253}
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"^{_LABEL}(\.{_LABEL})*$"
+ObjectName = Annotated[str, Field(max_length=253, pattern=_SUBDOMAIN)]
+
+_OBJECT_NAME: Schema = {"type": "string", "maxLength": 253, "pattern": _SUBDOMAIN}
+_DEFAULT_QUEUE: Schema = {**_OBJECT_NAME, "default": "default"}
 _AGE = Column("Age", ".metadata.creationTimestamp", "date")
 
 
@@ -23,7 +28,7 @@ class NetworkTopology(Spec):
 
     mode: Literal["hard", "soft"] | None = None
     highest_tier_allowed: int | None = Field(default=None, ge=0)
-    highest_tier_name: str | None = None
+    highest_tier_name: ObjectName | None = None
 
 
 class PodGroupSpec(Spec):
@@ -32,7 +37,7 @@ class PodGroupSpec(Spec):
     min_member: int | None = Field(default=None, ge=0)
     min_task_member: dict[str, int] | None = None
     min_resources: dict[str, Quantity] | None = None
-    priority_class_name: str | None = None
+    priority_class_name: ObjectName | None = None
     queue: str | None = None
     network_topology: NetworkTopology | None = None
     sub_group_policy: list[dict[str, Any]] | None = None
@@ -41,7 +46,7 @@ class PodGroupSpec(Spec):
 class VolcanoTask(Spec):
     """Pods of one kind within a Volcano job."""
 
-    name: str | None = None
+    name: str | None = Field(default=None, max_length=63, pattern=f"^{_LABEL}$")
     replicas: int | None = Field(default=None, ge=0)
     min_available: int | None = Field(default=None, ge=0)
     max_retry: int | None = Field(default=None, ge=0)
@@ -55,10 +60,10 @@ class VolcanoJobSpec(Spec):
     min_success: int | None = Field(default=None, ge=1)
     max_retry: int | None = Field(default=None, ge=0)
     queue: str | None = None
-    priority_class_name: str | None = None
-    scheduler_name: str | None = None
+    priority_class_name: ObjectName | None = None
+    scheduler_name: str | None = Field(default=None, max_length=63)
     plugins: dict[str, list[str]] | None = None
-    tasks: list[VolcanoTask] | None = None
+    tasks: list[VolcanoTask] | None = Field(default=None, min_length=1)
     ttl_seconds_after_finished: int | None = Field(default=None, ge=0)
     network_topology: NetworkTopology | None = None
 
@@ -66,11 +71,13 @@ class VolcanoJobSpec(Spec):
 @cache
 def definitions() -> tuple[Definition, ...]:
     """All kinds that the scheduler and the controllers watch; they wait for ever for one that is missing."""
-    templates = (PodTemplate, TemplateMetadata, PodSpec, Container)
     job = schema_of(
         VolcanoJobSpec,
-        open_models=(VolcanoJobSpec, VolcanoTask, *templates),
-        replace={"queue": _DEFAULT_QUEUE, "maxRetry": {"type": "integer", "default": 3, "minimum": 0}},
+        open_models=(VolcanoJobSpec,),
+        replace={
+            "queue": _DEFAULT_QUEUE,
+            "maxRetry": {"type": "integer", "format": "int32", "default": 3, "minimum": 0},
+        },
     )
     return (
         Definition(
@@ -102,7 +109,9 @@ def definitions() -> tuple[Definition, ...]:
                 QueueSpec,
                 open_models=(QueueSpec,),
                 replace={
-                    "weight": {"type": "integer", "default": 1, "minimum": 1, "maximum": 65535},
+                    "weight": {"type": "integer", "format": "int32", "default": 1, "minimum": 1, "maximum": 65535},
+                    "parent": _OBJECT_NAME,
+                    "reclaimable": {"type": "boolean"},
                     "dequeueStrategy": {"type": "string", "default": "traverse", "enum": ["fifo", "traverse"]},
                 },
             ),
@@ -140,23 +149,36 @@ def definitions() -> tuple[Definition, ...]:
         _open("flow.volcano.sh", "JobFlow", "jobflows", ("jf",)),
         _open("batch.volcano.sh", "CronJob", "cronjobs", ("cronvcjob", "cronvj")),
         _open("topology.volcano.sh", "HyperNode", "hypernodes", ("hn",), namespaced=False),
-        _open("nodeinfo.volcano.sh", "Numatopology", "numatopologies", ("numatopo",), namespaced=False),
-        _open("shard.volcano.sh", "NodeShard", "nodeshards", ("nsh",), namespaced=False),
-        _open("config.volcano.sh", "ColocationConfiguration", "colocationconfigurations"),
+        Definition(
+            group="nodeinfo.volcano.sh",
+            version="v1alpha1",
+            kind="Numatopology",
+            plural="numatopologies",
+            short_names=("numatopo",),
+            namespaced=False,
+            spec=OPEN_OBJECT,
+            spec_required=False,
+        ),
+        _open("shard.volcano.sh", "NodeShard", "nodeshards", ("nsh",), namespaced=False, spec_required=True),
+        _open("config.volcano.sh", "ColocationConfiguration", "colocationconfigurations", spec_required=True),
         Definition(
             group="bus.volcano.sh",
             version="v1alpha1",
             kind="Command",
             plural="commands",
-            spec=OPEN_OBJECT,
-            spec_required=False,
             open_root=True,
         ),
     )
 
 
 def _open(
-    group: str, kind: str, plural: str, short_names: tuple[str, ...] = (), *, namespaced: bool = True
+    group: str,
+    kind: str,
+    plural: str,
+    short_names: tuple[str, ...] = (),
+    *,
+    namespaced: bool = True,
+    spec_required: bool = False,
 ) -> Definition:
     return Definition(
         group=group,
@@ -167,5 +189,5 @@ def _open(
         namespaced=namespaced,
         spec=OPEN_OBJECT,
         status=OPEN_OBJECT,
-        spec_required=False,
+        spec_required=spec_required,
     )
