@@ -4,13 +4,13 @@ Reads only. A role is known by the names and labels that its operator or control
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from persia_infra.environment import EnvironmentSpec
-from persia_infra.jobs import Job, RunJob, TrainingJobSpec, Workload
+from persia_infra.jobs import Job, PersiaJobSpec, TrainingJobSpec, Workload
 from persia_infra.rehearsal.observation import runs, why_not_running
 from persia_infra.rehearsal.provider.cluster import Refused
 
@@ -26,12 +26,15 @@ _PERSIA_PODS = {
     "metricsGateway": r"metrics-gateway(-[a-z0-9]+)*",
     "nats": r"nats-\d+",
 }
+_NOT_ADMITTED = "Pending"
+"""Of a PodGroup: it waits for its queue, before any of its pods is looked at."""
+_SAYS_ONLY_THAT_IT_WAITS = ("pod group is not ready", "not looked at by its scheduler")
 
 
 class Api(Protocol):
     """An API server."""
 
-    def request(self, method: str, path: str) -> dict[str, Any]: ...
+    def request(self, method: str, path: str, query: dict[str, str] | None = None) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,9 @@ def job_statuses(environment: EnvironmentSpec, api: Api, now: datetime) -> list[
         namespace = environment.namespace_of(job)
         if namespace not in pods:
             pods[namespace] = api.request("GET", f"/api/v1/namespaces/{namespace}/pods")["items"]
-        found.append(_job_status(name, job, namespace, pods[namespace], api, now))
+        # With Volcano, the MPI and Paddle operators make a gang of every job.
+        gang = _gang_reason(api, name, namespace) if environment.operators.volcano else ""
+        found.append(_job_status(name, job, namespace, pods[namespace], gang, api, now))
     return found
 
 
@@ -106,21 +111,33 @@ def as_json(jobs: Sequence[JobStatus]) -> dict[str, Any]:
     return {"jobs": [asdict(job) for job in jobs]}
 
 
-def _job_status(name: str, job: Job, namespace: str, pods: list[dict[str, Any]], api: Api, now: datetime) -> JobStatus:
+def _job_status(
+    name: str, job: Job, namespace: str, pods: list[dict[str, Any]], gang: str, api: Api, now: datetime
+) -> JobStatus:
     watched = _watched(job, name, namespace)
     there = _object(api, f"/{watched.path}".format(namespace=namespace, name=name)) if watched.path else None
     loads = job.workloads()
     of_role = {load.role: watched.pods_of(load.role, name, pods) for load in loads}
     own = [pod for found in of_role.values() for pod in found]
     said = _verdict(there)
-    held = _gang_reason(api, job, name, namespace)
-    if there is not None and not there.get("status"):
-        held = held or f"nobody has looked at the {_kind(job)} yet: is its operator running?"
-    roles = tuple(_role(load, of_role[load.role], said, held) for load in loads)
+    roles = tuple(
+        _role(load, of_role[load.role], said, gang, gang or _why_absent(job, load.role, there)) for load in loads
+    )
     phase: Phase = "Missing" if there is None and not own else said or _phase(roles)
     return JobStatus(
         name, _kind(job), namespace, phase, _age(there, own, now), roles, watched.log.format(first=_first(own, watched))
     )
+
+
+def _why_absent(job: Job, role: str, there: dict[str, Any] | None) -> str:
+    """Why pods of a role do not exist, where their operator is to blame; NATS is not the PERSIA operator's."""
+    if there is None or role == "nats":
+        return ""
+    if not there.get("status") and not there["metadata"].get("finalizers"):
+        return f"nobody has looked at the {_kind(job)} yet: is its operator running?"
+    if isinstance(job, PersiaJobSpec):
+        return "the PERSIA operator makes each pod once, so one that was lost or refused stays away: replace the job"
+    return ""
 
 
 def _kind(job: Job) -> str:
@@ -152,7 +169,9 @@ def _watched(job: Job, name: str, namespace: str) -> _Watched:
                 f"{logs}job/{name}",
             )
         case _:
-            return _Watched(None, {}, _PERSIA_PODS, f"{logs}{{first}}")
+            by_operator = isinstance(job, PersiaJobSpec) and job.mode == "operator"
+            path = "apis/persia.com/v1/namespaces/{namespace}/persiajobs/{name}" if by_operator else None
+            return _Watched(path, {}, _PERSIA_PODS, f"{logs}{{first}}")
 
 
 def _first(pods: list[dict[str, Any]], watched: _Watched) -> str:
@@ -171,7 +190,7 @@ def _object(api: Api, path: str) -> dict[str, Any] | None:
         raise
 
 
-def _role(load: Workload, of_role: list[dict[str, Any]], said: Phase | None, held: str) -> RoleStatus:
+def _role(load: Workload, of_role: list[dict[str, Any]], said: Phase | None, gang: str, why_absent: str) -> RoleStatus:
     by_phase = {phase: [pod for pod in of_role if _pod_phase(pod) == phase] for phase in _POD_PHASES}
     alive = len(of_role) - len(by_phase["Failed"])
     # A job that starts failed pods again has more of them than it wants; those count as failed besides.
@@ -179,9 +198,12 @@ def _role(load: Workload, of_role: list[dict[str, Any]], said: Phase | None, hel
     if said == "Failed" or (said is None and by_phase["Failed"]):
         absent = max(load.replicas - len(of_role), 0)
     waiting = 0 if said in _OVER else len(by_phase["Pending"]) + absent
-    reasons = [why_not_running(pod) for pod in (*by_phase["Failed"][:1], *by_phase["Pending"][:1])]
+    reasons = [why_not_running(pod) for pod in by_phase["Failed"][:1]]
+    for pod in by_phase["Pending"][:1]:
+        own = why_not_running(pod)
+        reasons.append(gang if gang and own.startswith(_SAYS_ONLY_THAT_IT_WAITS) else own)
     if absent and waiting:
-        reasons.append(held or f"{absent} of its pods do not exist yet")
+        reasons.append(why_absent or f"{absent} of its pods do not exist yet")
     return RoleStatus(
         load.role,
         load.replicas,
@@ -206,6 +228,9 @@ def _pod_phase(pod: dict[str, Any]) -> str:
 def _phase(roles: Sequence[RoleStatus]) -> Phase:
     if any(role.failed for role in roles):
         return "Failed"
+    if any(role.role == "nnWorker" and 0 < role.wanted <= role.succeeded for role in roles):
+        # PERSIA's servers never end by themselves.
+        return "Succeeded"
     if any(role.pending for role in roles):
         return "Pending"
     if roles and all(role.succeeded for role in roles):
@@ -227,18 +252,26 @@ def _verdict(there: dict[str, Any] | None) -> Phase | None:
     return "Suspended" if "Suspended" in true else None
 
 
-def _gang_reason(api: Api, job: Job, name: str, namespace: str) -> str:
-    """Why Volcano holds all pods back, if it does."""
-    if not isinstance(job, RunJob) or not job.needs_volcano:
+def _gang_reason(api: Api, name: str, namespace: str) -> str:
+    """Why Volcano holds a job's pods back, if it does and the reader may know."""
+    try:
+        group = api.request("GET", f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups/{name}")
+        status = group.get("status") or {}
+        if status.get("phase", _NOT_ADMITTED) == _NOT_ADMITTED:
+            selected = {"fieldSelector": f"involvedObject.uid={group['metadata']['uid']},reason=Unschedulable"}
+            said = api.request("GET", f"/api/v1/namespaces/{namespace}/events", selected)["items"]
+            # A warning counts the waiting pods; what they lack is said besides, in no warning.
+            said.sort(key=lambda event: (event["type"] == "Normal", event.get("lastTimestamp") or ""))
+        else:
+            # What kept a gang that runs by now is still there.
+            said = [
+                one
+                for one in status.get("conditions") or ()
+                if status["phase"] != "Running" and one.get("type") == "Unschedulable" and one.get("status") == "True"
+            ]
+    except Refused:
         return ""
-    group = _object(api, f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups/{name}")
-    return next(_unschedulable(group or {}), "")
-
-
-def _unschedulable(group: dict[str, Any]) -> Iterator[str]:
-    for condition in (group.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == "Unschedulable" and condition.get("status") == "True":
-            yield f"Volcano holds the gang back: {condition.get('message') or condition.get('reason')}"
+    return f"Volcano holds the gang back: {said[-1].get('message') or said[-1].get('reason')}" if said else ""
 
 
 def _age(there: dict[str, Any] | None, pods: list[dict[str, Any]], now: datetime) -> int | None:

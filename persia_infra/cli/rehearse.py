@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import time
+from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,9 +14,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from persia_infra.operator_rules import needed_operators
 from persia_infra.stack import describes_environment, find_project, find_stack, load_stack, shown_path
 
 if TYPE_CHECKING:
+    from persia_infra.environment import EnvironmentSpec
     from persia_infra.rehearsal.engine import Engine
     from persia_infra.rehearsal.rehearse import Rehearsal, Report
 
@@ -50,8 +53,11 @@ def rehearse(
         raise typer.BadParameter("--keep and --destroy exclude each other: after a destroy there is nothing to keep")
     project = find_project(project)
     file = find_stack(stack, project)
-    if describes_environment(file):
-        load_stack(file, shown=shown_path(file, project))
+    hint = ""
+    shown = shown_path(file, project)
+    if describes_environment(file, shown=shown):
+        environment = load_stack(file, shown=shown)
+        hint = "" if operators else _hint(environment)
 
     from persia_infra.rehearsal.control_plane import PartFailed
     from persia_infra.rehearsal.engine import EngineFailed
@@ -71,7 +77,7 @@ def rehearse(
         if as_json:
             typer.echo(json.dumps(report.as_json(), indent=2))
         else:
-            print_report(report, Console())
+            print_report(report, Console(), hint)
 
     def leave_running(rehearsal: "Rehearsal", engine: "Engine", report: "Report") -> None:
         if status:
@@ -113,7 +119,17 @@ def _how_to_look(rehearsal: "Rehearsal", engine: "Engine") -> str:
     )
 
 
-def print_report(report: "Report", console: Console) -> None:
+def _hint(environment: "EnvironmentSpec") -> str:
+    """What to do about jobs that are only objects, or wait for ever, while nobody runs their operators."""
+    lifeless = [name for name, job in environment.jobs.items() if needed_operators(job)]
+    return (
+        f"only with their operators do these jobs come to life: {', '.join(lifeless)}; add --operators"
+        if lifeless
+        else ""
+    )
+
+
+def print_report(report: "Report", console: Console, hint: str = "") -> None:
     seconds = ", ".join(f"{phase} {value:.1f} s" for phase, value in report.seconds.items())
     facts = Table.grid(padding=(0, 2))
     facts.add_row("stack", report.stack)
@@ -144,7 +160,13 @@ def print_report(report: "Report", console: Console) -> None:
     ):
         for line in lines:
             console.print(f"{name}: {line}", highlight=False, markup=False)
+    if hint:
+        console.print(f"hint: {hint}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {name.rsplit(':', 1)[-1]}" for name, count in counts.items()) or "none"
+    """Types by their last word, or in full where two end in the same one."""
+    last = {name: name.rsplit(":", 1)[-1] for name in counts}
+    shared = Counter(last.values())
+    shown = {name: word if shared[word] == 1 else name for name, word in last.items()}
+    return ", ".join(f"{count} {shown[name]}" for name, count in counts.items()) or "none"

@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from persia_infra.status import JobStatus
 
@@ -33,7 +34,8 @@ def status(
 ) -> None:
     """Shows how each job is doing: its roles with what they want, have and lack.
 
-    Exit 0 if every job runs, has succeeded or is suspended, 1 if not, 2 if the input is wrong.
+    Exit 0 if every job runs, has succeeded or is suspended, or watching was ended by Ctrl-C; 1 if not; 2 if the
+    input is wrong.
     """
     from persia_infra.errors import InputError, Problem
     from persia_infra.rehearsal.provider.cluster import connect
@@ -59,25 +61,35 @@ def status(
     console = Console()
     console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
     try:
+        if watch:
+            _watch(look, console, as_json=as_json)
+            return
         jobs = look()
-        if not watch:
-            typer.echo(json.dumps(to_json(jobs), indent=2)) if as_json else console.print(shown(jobs))
-        elif as_json:
-            while True:
-                typer.echo(json.dumps(to_json(jobs)))
-                time.sleep(_EVERY_SECONDS)
-                jobs = look()
-        else:
-            with Live(shown(jobs), console=console, auto_refresh=False) as live:
-                while True:
-                    time.sleep(_EVERY_SECONDS)
-                    live.update(shown(look()), refresh=True)
-    except KeyboardInterrupt:
-        return
     except ProviderError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
+    typer.echo(json.dumps(to_json(jobs), indent=2)) if as_json else console.print(shown(jobs))
     raise typer.Exit(0 if all(job.phase in FINE for job in jobs) else 1)
+
+
+def _watch(look: "Callable[[], Sequence[JobStatus]]", console: Console, *, as_json: bool) -> None:
+    """Shows it again and again: in place on a terminal, below each other elsewhere."""
+    from persia_infra.status import as_json as to_json
+
+    in_place = console.is_terminal and not as_json
+    try:
+        with Live(console=console, auto_refresh=False) if in_place else nullcontext() as live:
+            while True:
+                jobs = look()
+                if live:
+                    live.update(shown(jobs), refresh=True)
+                elif as_json:
+                    typer.echo(json.dumps(to_json(jobs)))
+                else:
+                    console.print(shown(jobs))
+                time.sleep(_EVERY_SECONDS)
+    except KeyboardInterrupt:
+        return
 
 
 def shown(jobs: "Sequence[JobStatus]") -> RenderableType:

@@ -22,8 +22,13 @@ class PendingPod:
 @dataclass(frozen=True)
 class Pods:
     wanted: int
-    running: int
+    names: tuple[str, ...]
+    """Of those that run."""
     pending: tuple[PendingPod, ...]
+
+    @property
+    def running(self) -> int:
+        return len(self.names)
 
     @property
     def all_running(self) -> bool:
@@ -59,7 +64,8 @@ class Observer:
                     PendingPod(f"{namespace}/{name}", f"{kind}: {lacking} pods do not exist yet{_said(problem)}")
                 )
                 not_made += lacking
-        return Pods(len(pods) + not_made, len(pods) - len(waiting), (*waiting, *absent))
+        names = tuple(sorted(_full_name(pod) for pod in pods if runs(pod)))
+        return Pods(len(pods) + not_made, names, (*waiting, *absent))
 
     def objects(self) -> set[str]:
         """Every object that somebody deployed, as `resource namespace/name`."""

@@ -42,7 +42,7 @@ class Report:
     provider: str = ""
     resources: dict[str, int] = field(default_factory=dict)
     nodes: dict[str, int] = field(default_factory=dict)
-    pods: Pods = field(default_factory=lambda: Pods(0, 0, ()))
+    pods: Pods = field(default_factory=lambda: Pods(0, (), ()))
     simulated: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
@@ -68,6 +68,7 @@ class Report:
                 "running": self.pods.running,
                 "pending": self.pods.wanted - self.pods.running,
             },
+            "running": list(self.pods.names),
             "pending": [{"pod": pod.pod, "reason": pod.reason} for pod in self.pods.pending],
             "simulated": self.simulated,
             "seconds": {phase: round(seconds, 2) for phase, seconds in self.seconds.items()},
@@ -273,7 +274,7 @@ class StuckPods:
         self._clock = clock
         self._since = clock()
         self._seen: tuple[frozenset[PendingPod], int, int] | None = None
-        self.last = Pods(0, 0, ())
+        self.last = Pods(0, (), ())
 
     def for_too_long(self) -> bool:
         self.last = self._observer.pods()

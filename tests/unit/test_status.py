@@ -42,13 +42,18 @@ def mpi_job(*conditions: str) -> dict[str, Any]:
 class Server:
     """Answers with the objects it is given."""
 
-    def __init__(self, pods: list[dict[str, Any]], **objects: dict[str, Any]) -> None:
-        self.pods, self.objects = pods, objects
+    def __init__(
+        self, pods: list[dict[str, Any]], events: list[dict[str, Any]] | None = None, **objects: dict[str, Any]
+    ) -> None:
+        self.pods, self.events, self.objects = pods, events or [], objects
 
-    def request(self, method: str, path: str) -> dict[str, Any]:
+    def request(self, method: str, path: str, query: dict[str, str] | None = None) -> dict[str, Any]:
         assert method == "GET"
         if path == "/api/v1/namespaces/training/pods":
             return {"items": self.pods}
+        if path == "/api/v1/namespaces/training/events":
+            assert query == {"fieldSelector": "involvedObject.uid=of-the-group,reason=Unschedulable"}
+            return {"items": self.events}
         found = self.objects.get(path.rsplit("/", 2)[-2])
         if found is None or not path.startswith("/apis/"):
             raise Refused(404, {"message": "not found"})
@@ -57,7 +62,7 @@ class Server:
 
 @pytest.fixture
 def look(description: dict[str, Any], run_jobs: dict[str, Any], operators: dict[str, Any]) -> Any:
-    def statuses(name: str, pods: list[dict[str, Any]], **objects: dict[str, Any]) -> JobStatus:
+    def statuses(name: str, pods: list[dict[str, Any]], **objects: Any) -> JobStatus:
         job = {**description["jobs"], **run_jobs}[name]
         spec = parse_environment({**description, "operators": operators, "jobs": {name: job}})
         (found,) = job_statuses(spec, Server(pods, **objects), NOW)
@@ -137,13 +142,48 @@ def test_a_job_that_is_over_waits_for_no_pods(look: Any, said: str, phase: str) 
     assert [role.reason for role in found.roles] == ["", ""]
 
 
-def test_a_gang_is_held_back_by_volcano(look: Any, run_jobs: dict[str, Any]) -> None:
-    run_jobs["paddle"]["queue"] = "training"
-    group = {"status": {"conditions": [{"type": "Unschedulable", "status": "True", "message": "3/4 tasks in gang"}]}}
+def group(phase: str, why: str = "") -> dict[str, Any]:
+    conditions = [{"type": "Unschedulable", "status": "True", "message": why}] if why else []
+    return {"metadata": {"uid": "of-the-group"}, "status": {"phase": phase, "conditions": conditions}}
 
-    found = look("paddle", [], paddlejobs={"metadata": {"creationTimestamp": stamp(1)}}, podgroups=group)
 
-    assert {role.reason for role in found.roles} == {"Volcano holds the gang back: 3/4 tasks in gang"}
+def test_a_gang_that_its_queue_holds_back(look: Any) -> None:
+    events = [
+        {"type": "Normal", "lastTimestamp": stamp(9), "message": "overused memory"},
+        {"type": "Normal", "lastTimestamp": stamp(3), "message": "overused nvidia.com/gpu"},
+        {"type": "Warning", "lastTimestamp": stamp(1), "message": "0/0 tasks in gang unschedulable"},
+    ]
+    job = {"metadata": {"creationTimestamp": stamp(1)}, "status": {"phase": "Pending"}}
+
+    found = look("paddle", [], events=events, paddlejobs=job, podgroups=group("Pending"))
+
+    assert {role.reason for role in found.roles} == {"Volcano holds the gang back: overused nvidia.com/gpu"}
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        ("", "Volcano holds the gang back: 3/3 tasks unschedulable"),
+        ("pod group is not ready, 3 Pending", "Volcano holds the gang back: 3/3 tasks unschedulable"),
+        ("0/3 nodes are available: 3 Insufficient cpu.", "0/3 nodes are available: 3 Insufficient cpu."),
+    ],
+)
+def test_pods_that_only_wait_for_their_gang_give_its_reason(look: Any, own: str, told: str) -> None:
+    pods = [pod(f"mpi-{name}", "Pending", labels=MPI, why=own) for name in ("launcher-x", "worker-0", "worker-1")]
+    held = group("Inqueue", "3/3 tasks unschedulable")
+
+    found = look("mpi", pods, mpijobs=mpi_job("Created"), podgroups=held)
+
+    assert {role.reason for role in found.roles} == {told}
+
+
+def test_what_once_held_a_gang_back_is_not_told_when_it_runs(look: Any) -> None:
+    pods = [pod("mpi-launcher-x", labels=MPI), pod("mpi-worker-0", labels=MPI)]
+    ran = group("Running", "3/3 tasks unschedulable")
+
+    found = look("mpi", pods, mpijobs=mpi_job("Running"), podgroups=ran)
+
+    assert found.roles[1].reason == "1 of its pods do not exist yet"
 
 
 def test_a_persia_job_is_told_by_its_pods(look: Any) -> None:
@@ -156,6 +196,42 @@ def test_a_persia_job_is_told_by_its_pods(look: Any) -> None:
     assert roles(found)["nats"] == (3, 2, 1, 0)
     assert roles(found)["nnWorker"] == (1, 1, 0, 0)
     assert found.log == "kubectl logs --namespace training --follow ads-nn-worker-0"
+
+
+class TestPersiaOperator:
+    SERVERS = ("embedding-ps-0", "embedding-ps-1", *(f"embedding-worker-{i}" for i in range(3)), "metrics-gateway")
+
+    @pytest.fixture(autouse=True)
+    def through_the_operator(self, description: dict[str, Any]) -> None:
+        description["jobs"]["ads"]["mode"] = "operator"
+
+    def test_nobody_has_looked_at_the_job(self, look: Any) -> None:
+        nats = [pod(f"ads-nats-{index}") for index in range(3)]
+
+        found = look("ads", nats, persiajobs={"metadata": {"creationTimestamp": stamp(1)}})
+
+        assert found.phase == "Pending"
+        assert {role.role: role.reason for role in found.roles}["nnWorker"] == (
+            "nobody has looked at the PersiaJob yet: is its operator running?"
+        )
+        assert roles(found)["nats"] == (3, 3, 0, 0)
+
+    def test_a_lost_pod_stays_lost(self, look: Any) -> None:
+        seen = {"metadata": {"creationTimestamp": stamp(1), "finalizers": ["persiajobs.persia.com"]}}
+
+        found = look("ads", [pod(f"ads-{name}") for name in self.SERVERS], persiajobs=seen)
+
+        reasons = {role.role: role.reason for role in found.roles}
+        assert reasons["nnWorker"].startswith("the PERSIA operator makes each pod once")
+        assert reasons["nats"] == "3 of its pods do not exist yet"
+
+    def test_training_is_over_although_the_servers_run_on(self, look: Any) -> None:
+        seen = {"metadata": {"creationTimestamp": stamp(1), "finalizers": ["persiajobs.persia.com"]}}
+        ended = [pod(f"ads-{name}", "Succeeded") for name in ("nn-worker-0", "dataloader-0", "dataloader-1")]
+
+        found = look("ads", [*ended, *(pod(f"ads-{name}") for name in self.SERVERS)], persiajobs=seen)
+
+        assert found.phase == "Succeeded"
 
 
 def test_json_has_the_promised_keys(look: Any) -> None:

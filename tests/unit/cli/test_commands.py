@@ -104,7 +104,7 @@ class TestCheck:
         answer = json.loads(persia_infra("check", "qa", "--json", cwd=stack_file.parent).stdout)
 
         assert text.returncode == 0
-        assert text.stdout.startswith("note: Pulumi.qa.yaml: environment.jobs.ads.restartPolicy: Never has no effect")
+        assert text.stdout.startswith("note: Pulumi.qa.yaml: environment.jobs.ads.restartPolicy: is Always for native")
         assert answer["ok"] is True
         assert answer["notes"][0]["path"] == "environment.jobs.ads.restartPolicy"
 
@@ -128,6 +128,29 @@ class TestCheck:
         )
 
         assert subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=False).returncode == 0
+
+
+class TestRehearse:
+    @pytest.mark.parametrize(
+        ("file", "content"),
+        [
+            ("Pulumi.yaml", ""),
+            ("Pulumi.yaml", "- a\n"),
+            ("Pulumi.yaml", "name: x\nstackConfigDir: 5\n"),
+            ("Pulumi.yaml", "name: x\nstackConfigDir: ../out\n"),
+            ("Pulumi.qa.yaml", "5\n"),
+        ],
+    )
+    def test_a_broken_project_ends_before_anything_starts(
+        self, persia_infra: Command, monkeypatch: pytest.MonkeyPatch, stack_file: Path, file: str, content: str
+    ) -> None:
+        (stack_file.parent / file).write_text(content)
+        monkeypatch.setitem(sys.modules, "persia_infra.rehearsal.rehearse", None)
+
+        result = persia_infra("rehearse", "qa", cwd=stack_file.parent)
+
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"{file}: ")
 
 
 class TestRender:

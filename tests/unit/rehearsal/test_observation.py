@@ -53,6 +53,7 @@ def test_scheduler_reason_is_told_for_each_pending_pod(observer: Any) -> None:
         ]
     ).pods()
     assert (seen.wanted, seen.running) == (3, 2)
+    assert seen.names == ("training/done", "training/ps-0")
     assert seen.pending == (PendingPod("training/ps-1", "0/3 nodes are available: 3 Insufficient cpu."),)
     assert not seen.all_running
 
