@@ -1,50 +1,30 @@
 """An MPIJob for the MPI operator, with its pods placed and its shares claimed."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import pulumi
 from pulumi_kubernetes import apiextensions
 
-from persia_components._children import child_options, metadata, object_labels, token
+from persia_components._children import child_options, metadata, object_labels
+from persia_components._job import JobComponent
 from persia_components._run_jobs import job_labels, labelled, share_claims
 
 if TYPE_CHECKING:
     from persia_infra.jobs import MPIJobSpec
-    from persia_infra.pools import Placement
 
 
-class MpiJob(pulumi.ComponentResource):
+class MpiJob(JobComponent["MPIJobSpec"]):
     """The object that the operator turns into a launcher, workers, and the keys between them.
 
     `pulumi up` does not wait for the training to end.
     """
 
-    def __init__(
-        self,
-        name: str,
-        spec: "MPIJobSpec",
-        *,
-        namespace: pulumi.Input[str],
-        object_name: str | None = None,
-        placements: "Mapping[str, Placement] | None" = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """Declares the job.
+    _component = "MpiJob"
 
-        Args:
-            name: Of the component, and the beginning of its children's logical names.
-            spec: The description.
-            namespace: Where its objects are.
-            object_name: The job's name in Kubernetes; `name` when absent.
-            placements: The pool of each role; a role that is missing goes wherever its pods may.
-            opts: Of the component.
-        """
-        super().__init__(token("MpiJob"), name, None, opts)
-        job = object_name or name
+    def _declare(self, spec: "MPIJobSpec") -> None:
+        name, job, namespace = self._name, self._job, self._namespace
         labels = job_labels("mpi", job)
         needed = share_claims(self, name, spec.shares(job), namespace, labels)
-        body = spec.object_spec(job, placements or {})
+        body = spec.object_spec(job, self._placements)
         for role in spec.run_roles():
             described = body["mpiReplicaSpecs"][role.place[-1]]
             described["template"] = labelled(described["template"], object_labels("mpi", job, role.name))

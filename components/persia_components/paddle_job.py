@@ -1,51 +1,31 @@
 """A PaddleJob for the Paddle operator, with its pods placed and its shares claimed."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import pulumi
 from pulumi_kubernetes import apiextensions
 
-from persia_components._children import child_options, metadata, object_labels, token
+from persia_components._children import child_options, metadata, object_labels
+from persia_components._job import JobComponent
 from persia_components._run_jobs import job_labels, labelled, share_claims
 
 if TYPE_CHECKING:
     from persia_infra.jobs import PaddleJobSpec
-    from persia_infra.pools import Placement
 
 
-class PaddleJob(pulumi.ComponentResource):
+class PaddleJob(JobComponent["PaddleJobSpec"]):
     """The object that the operator turns into parameter servers and workers.
 
     The operator puts a finalizer on it, so it must go while the operator still runs; `pulumi up` does not wait
     for the training to end.
     """
 
-    def __init__(
-        self,
-        name: str,
-        spec: "PaddleJobSpec",
-        *,
-        namespace: pulumi.Input[str],
-        object_name: str | None = None,
-        placements: "Mapping[str, Placement] | None" = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """Declares the job.
+    _component = "PaddleJob"
 
-        Args:
-            name: Of the component, and the beginning of its children's logical names.
-            spec: The description.
-            namespace: Where its objects are.
-            object_name: The job's name in Kubernetes; `name` when absent.
-            placements: The pool of each role; a role that is missing goes wherever its pods may.
-            opts: Of the component.
-        """
-        super().__init__(token("PaddleJob"), name, None, opts)
-        job = object_name or name
+    def _declare(self, spec: "PaddleJobSpec") -> None:
+        name, job, namespace = self._name, self._job, self._namespace
         labels = job_labels("paddle", job)
         needed = share_claims(self, name, spec.shares(job), namespace, labels)
-        body = spec.object_spec(job, placements or {})
+        body = spec.object_spec(job, self._placements)
         for role in spec.run_roles():
             pods = body[role.name]
             pods["template"] = labelled(pods["template"], object_labels("paddle", job, role.name))

@@ -12,7 +12,8 @@ import pulumi
 from pulumi_kubernetes import apiextensions, apps, core, meta
 
 from persia_components import _pods
-from persia_components._children import child_options, metadata, object_labels, selector_labels, token
+from persia_components._children import child_options, metadata, object_labels, selector_labels
+from persia_components._job import JobComponent
 from persia_components._persia_launch import (
     GATEWAY_PORT,
     LAUNCHES,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from persia_infra.jobs.persia import PersiaJobSpec
     from persia_infra.jobs.persia_roles import NnWorker, Role
     from persia_infra.jobs.persia_settings import SettledRole
-    from persia_infra.pools import Placement
 
 _GATEWAY_IMAGE = "prom/pushgateway:v1.11.0"
 _NOBODY = 65534
@@ -38,40 +38,18 @@ _SHARED_MEMORY = "/dev/shm"  # noqa: S108
 _BUCKET_DRIVER = "gcsfuse.csi.storage.gke.io"
 
 
-class PersiaJob(pulumi.ComponentResource):
+class PersiaJob(JobComponent["PersiaJobSpec"]):
     """Each role a StatefulSet with its headless Service, and a NATS cluster and metrics gateway of their own.
 
     With `mode: operator` the roles are one PersiaJob object instead, and the metrics gateway is the operator's.
     """
 
+    _component = "PersiaJob"
+
     nats_url: pulumi.Output[str]
 
-    def __init__(
-        self,
-        name: str,
-        spec: "PersiaJobSpec",
-        *,
-        namespace: pulumi.Input[str],
-        object_name: str | None = None,
-        placements: "Mapping[str, Placement] | None" = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """Declares the job.
-
-        Args:
-            name: Of the component, and the beginning of its children's logical names.
-            spec: The description.
-            namespace: Where its objects are.
-            object_name: The job's name in Kubernetes; `name` when absent.
-            placements: The pool of each role; a role that is missing goes wherever its pods may.
-            opts: Of the component.
-        """
-        super().__init__(token("PersiaJob"), name, None, opts)
-        self._name = name
-        self._job = object_name or name
-        self._spec = spec
-        self._namespace = namespace
-        self._placements = placements or {}
+    def _declare(self, spec: "PersiaJobSpec") -> None:
+        name, namespace = self._name, self._namespace
         needed: list[pulumi.Resource] = []
         nats_url: pulumi.Input[str] | None = None
         if nats := spec.own_nats:

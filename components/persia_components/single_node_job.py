@@ -1,50 +1,30 @@
 """A training in one pod, as a Job of Kubernetes itself."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-import pulumi
 from pulumi_kubernetes import batch, meta
 
-from persia_components._children import child_options, object_labels, token
+from persia_components._children import child_options, object_labels
+from persia_components._job import JobComponent
 from persia_components._run_jobs import in_gang, job_labels, labelled, pod_group, share_claims
 
 if TYPE_CHECKING:
     from persia_infra.jobs import SingleNodeJobSpec
-    from persia_infra.pools import Placement
 
 
-class SingleNodeJob(pulumi.ComponentResource):
+class SingleNodeJob(JobComponent["SingleNodeJobSpec"]):
     """One pod that is started again until it has succeeded.
 
-    `pulumi up` does not wait for the training to end.
+    Its role is called `training`; `pulumi up` does not wait for it to end.
     """
 
-    def __init__(
-        self,
-        name: str,
-        spec: "SingleNodeJobSpec",
-        *,
-        namespace: pulumi.Input[str],
-        object_name: str | None = None,
-        placements: "Mapping[str, Placement] | None" = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """Declares the job.
+    _component = "SingleNodeJob"
 
-        Args:
-            name: Of the component, and the beginning of its children's logical names.
-            spec: The description.
-            namespace: Where its objects are.
-            object_name: The job's name in Kubernetes; `name` when absent.
-            placements: The pool of its pod, under the role `training`.
-            opts: Of the component.
-        """
-        super().__init__(token("SingleNodeJob"), name, None, opts)
-        job = object_name or name
+    def _declare(self, spec: "SingleNodeJobSpec") -> None:
+        name, job, namespace = self._name, self._job, self._namespace
         labels = job_labels("training", job)
         needed = share_claims(self, name, spec.shares(job), namespace, labels)
-        body = spec.object_spec(job, placements or {})
+        body = spec.object_spec(job, self._placements)
         if spec.needs_volcano:
             needed.append(pod_group(self, name, job, namespace, labels=labels, members=1, queue=spec.queue))
             body["template"] = in_gang(body["template"], job)

@@ -2,15 +2,15 @@
 
 import fcntl
 import gc
-import json
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cluster_access import kubectl, node
 from operator_stack import OperatorStack
+from provider_project import NODE_LABELS, Project
 
 from persia_infra.rehearsal import toolchain
 from persia_infra.rehearsal.control_plane import ControlPlane
@@ -58,27 +58,22 @@ def operator_tools() -> Toolchain:
     return ensure_operators(lambda line: print(line, file=sys.stderr, flush=True), also=(MPI_OPERATOR_BEFORE,))
 
 
-@pytest.fixture(scope="session")
-def kubernetes_port() -> Iterator[int]:
-    server = ProviderServer(Kubernetes)
-    yield server.port
-    server.stop()
+@pytest.fixture(scope="module")
+def kubernetes_port(control_plane: ControlPlane) -> Iterator[int]:
+    """Of the simulated package, which runs in this process and finds the cluster by its variables."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("PATH", "KUBECONFIG"):
+            patch.setenv(name, control_plane.environment[name])
+        server = ProviderServer(Kubernetes)
+        yield server.port
+        server.stop()
 
 
 @pytest.fixture(scope="module")
 def operator_node(control_plane: ControlPlane) -> Iterator[None]:
-    """A node for what operators deploy; gone after the module, so that other tests' counts hold."""
-    size = {"cpu": "200", "memory": "1000Gi", "pods": "250"}
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": "operator-probe"},
-        "status": {"allocatable": size, "capacity": size},
-    }
-    run = {"env": control_plane.environment, "check": True, "capture_output": True, "text": True}
-    subprocess.run(["kubectl", "create", "-f", "-"], input=json.dumps(node), **run)
-    yield
-    subprocess.run(["kubectl", "delete", "node", "operator-probe"], **run)
+    """For what operators deploy."""
+    with node(control_plane, "operator-probe", cpu="200", memory="1000Gi", pods="250"):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -102,13 +97,29 @@ def operator_stack(
     if hasattr(request.module, "mpi"):
         request.getfixturevalue("mpi_port")
     processes = OperatorProcesses(control_plane, operator_tools)
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("PATH", "KUBECONFIG"):
-            patch.setenv(name, control_plane.environment[name])
-        stack = OperatorStack(tmp_path_factory.mktemp("stack"), control_plane, kubernetes_port, processes)
-        try:
-            yield stack
-            stack.destroy()
-        finally:
-            for name in KNOWN:
-                processes.stop(name)
+    stack = OperatorStack(tmp_path_factory.mktemp("stack"), control_plane, kubernetes_port, processes)
+    try:
+        yield stack
+        stack.destroy()
+    finally:
+        for name in KNOWN:
+            processes.stop(name)
+
+
+@pytest.fixture(scope="module")
+def provider_node(control_plane: ControlPlane) -> Iterator[None]:
+    with node(control_plane, "provider-probe", NODE_LABELS, cpu="8", memory="32Gi", pods="50"):
+        yield
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path,
+    control_plane: ControlPlane,
+    kubernetes_port: int,
+    provider_node: None,  # noqa: ARG001
+) -> Iterator[Project]:
+    """What a test leaves behind goes with its namespace."""
+    project = Project(tmp_path, control_plane, kubernetes_port)
+    yield project
+    kubectl(control_plane, "delete", "namespace", project.namespace, "--wait=false")

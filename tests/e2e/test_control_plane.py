@@ -11,15 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+from cluster_access import kubectl
 
 from persia_infra.rehearsal.control_plane import ControlPlane, PartFailed
 from persia_infra.rehearsal.toolchain import Toolchain
-
-
-def kubectl(control_plane: ControlPlane, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["kubectl", *arguments], env=control_plane.environment, input=stdin, capture_output=True, text=True, check=False
-    )
 
 
 def test_credentials_are_readable_by_the_user_alone(control_plane: ControlPlane) -> None:
@@ -39,11 +34,12 @@ def test_no_token_on_a_command_line(control_plane: ControlPlane) -> None:
 
 
 def test_rights_are_checked(control_plane: ControlPlane) -> None:
-    assert kubectl(control_plane, "create", "serviceaccount", "nobody").returncode == 0
+    kubectl(control_plane, "create", "serviceaccount", "nobody")
     asked = ("auth", "can-i", "list", "secrets")
-    assert kubectl(control_plane, *asked).stdout.strip() == "yes"
-    assert kubectl(control_plane, *asked, "--as=system:serviceaccount:default:nobody").stdout.strip() == "no"
-    assert kubectl(control_plane, "delete", "serviceaccount", "nobody").returncode == 0
+    assert kubectl(control_plane, *asked).strip() == "yes"
+    nobody = "--as=system:serviceaccount:default:nobody"
+    assert kubectl(control_plane, *asked, nobody, refused=True).strip() == "no"
+    kubectl(control_plane, "delete", "serviceaccount", "nobody")
 
 
 def test_kubeconfig_of_a_real_gke_cluster_works(control_plane: ControlPlane, tmp_path: Path) -> None:
@@ -58,16 +54,15 @@ def test_kubeconfig_of_a_real_gke_cluster_works(control_plane: ControlPlane, tmp
     }
     file = tmp_path / "gke.kubeconfig"
     file.write_text(json.dumps(document))
-    answer = kubectl(control_plane, "--kubeconfig", str(file), "get", "namespaces", "-o", "name")
-    assert "namespace/default" in answer.stdout, answer.stderr
+    assert "namespace/default" in kubectl(control_plane, "--kubeconfig", str(file), "get", "namespaces", "-o", "name")
 
 
 def test_two_at_once_do_not_disturb_each_other(control_plane: ControlPlane, tools: Toolchain) -> None:
     with ControlPlane.start(tools) as other:
-        assert kubectl(other, "create", "namespace", "only-here").returncode == 0
-        assert kubectl(control_plane, "get", "namespace", "only-here").returncode == 1
+        kubectl(other, "create", "namespace", "only-here")
+        kubectl(control_plane, "get", "namespace", "only-here", refused=True)
     assert not other.folder.exists()
-    assert kubectl(control_plane, "get", "namespace", "default").returncode == 0
+    kubectl(control_plane, "get", "namespace", "default")
 
 
 def test_part_that_does_not_come_up_is_named_with_its_log(tools: Toolchain, tmp_path: Path) -> None:

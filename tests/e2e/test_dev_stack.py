@@ -10,22 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from stack_file import edit
 
 from persia_infra.rehearsal.engine import Engine
 from persia_infra.rehearsal.rehearse import Rehearsal
 
 PROJECT = Path(__file__).parents[2]
 NAMESPACE = "training"
-
-
-def edit(stack_file: Path, *path: str, value: Any) -> None:
-    document = yaml.safe_load(stack_file.read_text())
-    target = document["config"]["persia-infra:environment"]
-    for key in path[:-1]:
-        target = target[key]
-    target[path[-1]] = value
-    stack_file.write_text(yaml.safe_dump(document))
 
 
 def stateful_sets(rehearsal: Rehearsal) -> dict[str, dict[str, Any]]:
@@ -87,6 +78,9 @@ class TestLifecycle:
         assert {change.split()[0] for change in up.changed} == {"update"}
         now = pod_ids(rehearsal)
         assert set(now) - set(pods) == {"adult-income-embedding-worker-1"}
+        # The workers that were there are told how many they are now; nobody else restarts.
+        others = {name: uid for name, uid in pods.items() if "embedding-worker" not in name}
+        assert {name: now[name] for name in others} == others
 
     def test_change_made_behind_its_back_is_seen_and_put_right(self, dev: Engine, rehearsal: Rehearsal) -> None:
         name = next(name for name in stateful_sets(rehearsal) if "embedding-worker" in name)

@@ -1,37 +1,19 @@
 """The staging stack's cluster and pools by the real engine: from zero, what replaces what, and what is refused."""
 
 import json
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from cluster_access import kubectl, wait_for
+from stack_file import edit
 
 from persia_infra.rehearsal.engine import Engine
 from persia_infra.rehearsal.rehearse import Rehearsal
 
 PROJECT = Path(__file__).parents[2]
 POOL_LABEL = "cloud.google.com/gke-nodepool"
-WITHIN_SECONDS = 120
-
-
-def edit(engine: Engine, *path: str, value: Any) -> None:
-    document = yaml.safe_load(engine.stack_file.read_text())
-    target = document["config"]["persia-infra:environment"]
-    for key in path[:-1]:
-        target = target[key]
-    target[path[-1]] = value
-    engine.stack_file.write_text(yaml.safe_dump(document))
-
-
-def wait_for(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + WITHIN_SECONDS
-    while not (holds := condition()) and time.monotonic() < deadline:
-        time.sleep(0.3)
-    return holds
 
 
 def outputs_of(engine: Engine) -> dict[str, Any]:
@@ -54,11 +36,9 @@ def nodes(rehearsal: Rehearsal) -> dict[str, int]:
 def staging(rehearsal: Rehearsal) -> Iterator[Engine]:
     """Its pools alone: the jobs have tests of their own."""
     engine = rehearsal.engine(PROJECT, "staging")
-    document = yaml.safe_load(engine.stack_file.read_text())
-    document["config"]["persia-infra:environment"].pop("jobs", None)
-    engine.stack_file.write_text(yaml.safe_dump(document))
+    edit(engine.stack_file, "jobs", value={})
     yield engine
-    edit(engine, "cluster", "deletionProtection", value=False)
+    edit(engine.stack_file, "cluster", "deletionProtection", value=False)
     up = engine.up()
     assert up.ok, up.errors
     assert engine.destroy().ok
@@ -78,6 +58,7 @@ class TestStaging:
         exported = outputs_of(staging)
         kubeconfig = tmp_path / "kubeconfig"
         kubeconfig.write_text(exported["kubeconfig"])
+        as_exported = ("--kubeconfig", str(kubeconfig))
         assert "certificate-authority-data" not in exported["kubeconfig"], "it is for the DNS endpoint"
         pods = [
             {
@@ -93,31 +74,18 @@ class TestStaging:
             for pool in ("l4", "a100")
         ]
 
-        def kubectl(*arguments: str, told: str = "") -> str:
-            return subprocess.run(
-                ["kubectl", "--kubeconfig", str(kubeconfig), *arguments],
-                env=rehearsal.control_plane.environment,
-                input=told,
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
+        def phases() -> list[str]:
+            found = rehearsal.observer.get("/api/v1/namespaces/default/pods")["items"]
+            return [pod["status"]["phase"] for pod in found]
 
-        kubectl("apply", "-f", "-", told=json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+        listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": pods})
+        kubectl(rehearsal.control_plane, *as_exported, "apply", "-f", "-", stdin=listed)
         try:
-            assert wait_for(
-                lambda: (
-                    [
-                        pod["status"]["phase"]
-                        for pod in rehearsal.observer.get("/api/v1/namespaces/default/pods")["items"]
-                    ]
-                    == ["Running"] * 2
-                )
-            )
+            wait_for("pods on both pools", phases, until=lambda seen: seen == ["Running"] * 2)
             assert nodes(rehearsal) == {"cpu": 2, "l4": 1, "a100": 1}
             self.installer_runs_on_the_pool_that_asked_for_it(rehearsal)
         finally:
-            kubectl("delete", "pods", "--all", "--namespace", "default", "--wait=true")
+            kubectl(rehearsal.control_plane, *as_exported, "delete", "pods", "--all", "--namespace", "default")
 
     @staticmethod
     def installer_runs_on_the_pool_that_asked_for_it(rehearsal: Rehearsal) -> None:
@@ -125,15 +93,15 @@ class TestStaging:
             pods = rehearsal.observer.get("/api/v1/namespaces/kube-system/pods")["items"]
             return [pod["spec"].get("nodeName", "") for pod in pods if pod["status"]["phase"] == "Running"]
 
-        assert wait_for(lambda: len(places()) == 1), places()
-        node = rehearsal.observer.get(f"/api/v1/nodes/{places()[0]}")
+        (place,) = wait_for("one installer", places, until=lambda seen: len(seen) == 1)
+        node = rehearsal.observer.get(f"/api/v1/nodes/{place}")
         assert node["metadata"]["labels"]["persia-infra/pool"] == "a100"
 
     def test_another_machine_type_makes_the_new_pool_before_the_old_one_goes(
         self, staging: Engine, rehearsal: Rehearsal
     ) -> None:
         before = outputs_of(staging)["poolNames"]["cpu"]
-        edit(staging, "pools", "cpu", "machineType", value="n2-standard-16")
+        edit(staging.stack_file, "pools", "cpu", "machineType", value="n2-standard-16")
         steps: list[str] = []
 
         def note(event: dict[str, Any]) -> None:
@@ -159,10 +127,10 @@ class TestStaging:
         assert kinds == {"n2-standard-16"}
 
     def test_what_would_replace_a_protected_cluster_is_refused_in_preview(self, staging: Engine) -> None:
-        edit(staging, "cluster", "deletionProtection", value=True)
+        edit(staging.stack_file, "cluster", "deletionProtection", value=True)
         up = staging.up()
         assert up.ok, up.errors
-        edit(staging, "cluster", "multiNetworking", value=True)
+        edit(staging.stack_file, "cluster", "multiNetworking", value=True)
 
         process = staging.start("preview", "--stack", staging.stack)
         said, _ = process.communicate()
@@ -171,7 +139,7 @@ class TestStaging:
         assert "marked for protection" in said
         lines = [line for line in said.splitlines() if "gcp:container:Cluster" in line]
         assert any("replace" in line and "enableMultiNetworking" in line for line in lines), said
-        edit(staging, "cluster", "multiNetworking", value=False)
+        edit(staging.stack_file, "cluster", "multiNetworking", value=False)
         assert staging.preview("--expect-no-changes").ok
 
     def test_the_preview_of_a_destroy_names_the_protected_cluster(self, staging: Engine) -> None:

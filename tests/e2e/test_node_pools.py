@@ -1,11 +1,11 @@
 """Simulated node pools on the real control plane: its scheduler fills them, kwok makes their nodes ready."""
 
 import secrets
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cluster_access import wait_for
 
 from persia_infra.machines import machine
 from persia_infra.rehearsal.control_plane import ControlPlane
@@ -21,13 +21,6 @@ WITHIN_SECONDS = 120
 
 def urn(token: str) -> Urn:
     return Urn(f"urn:pulumi:e2e::pools::{token}::thing")
-
-
-def wait_for(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + WITHIN_SECONDS
-    while not (holds := condition()) and time.monotonic() < deadline:
-        time.sleep(0.3)
-    return holds
 
 
 @pytest.fixture
@@ -58,9 +51,11 @@ def namespace(api: Cluster) -> Iterator[str]:
     yield name
     path = f"/apis/apps/v1/namespaces/{name}/deployments"
     api.request("DELETE", path, body={"propagationPolicy": "Foreground"})
-    assert wait_for(lambda: not listed(api, path) and not listed(api, f"/api/v1/namespaces/{name}/pods"))
+    pods = f"/api/v1/namespaces/{name}/pods"
+    wait_for("an empty namespace", lambda: listed(api, path) + listed(api, pods), until=[].__eq__)
     api.request("DELETE", f"/api/v1/namespaces/{name}")
-    assert wait_for(lambda: name not in {one["metadata"]["name"] for one in listed(api, "/api/v1/namespaces")})
+    this = {"fieldSelector": f"metadata.name={name}"}
+    wait_for("no namespace", lambda: listed(api, "/api/v1/namespaces", **this), until=[].__eq__)
 
 
 def create(gcp: Gcp, token: str, inputs: Properties) -> tuple[str, Properties]:
@@ -124,7 +119,7 @@ def test_an_autoscaled_pool_grows_for_waiting_pods_and_stops_at_its_maximum(
     make_pool(gcp, "cpu", autoscaling=scaling, nodeConfig={"machineType": "e2-standard-4"})
     assert nodes(api, "cpu") == []
     deploy(api, namespace, replicas=6, nodeSelector={"cloud.google.com/gke-nodepool": "cpu"})
-    assert wait_for(lambda: phases(api, namespace) == ["Pending"] * 2 + ["Running"] * 4), phases(api, namespace)
+    wait_for("a full pool", lambda: phases(api, namespace), until=(["Pending"] * 2 + ["Running"] * 4).__eq__)
     assert len(nodes(api, "cpu")) == 4
 
 
@@ -133,7 +128,7 @@ def test_a_pool_that_pods_do_not_fit_does_not_grow(gcp: Gcp, api: Cluster, names
     for name, kind in (("small", "e2-standard-4"), ("large", "n2-standard-16")):
         make_pool(gcp, name, autoscaling=scaling, nodeConfig={"machineType": kind, "labels": {"for": "filler"}})
     deploy(api, namespace, replicas=2, requests={"cpu": "10"}, nodeSelector={"for": "filler"})
-    assert wait_for(lambda: phases(api, namespace) == ["Running"] * 2), phases(api, namespace)
+    wait_for("both pods", lambda: phases(api, namespace), until=["Running", "Running"].__eq__)
     assert (len(nodes(api, "small")), len(nodes(api, "large"))) == (0, 2)
 
 
@@ -144,16 +139,15 @@ def test_pods_move_to_the_new_nodes_when_the_machine_type_changes(gcp: Gcp, api:
     )
     object_id, outputs = gcp.create(urn(NODE_POOL), old, preview=False, timeout=WITHIN_SECONDS)
     deploy(api, namespace, replicas=2, nodeSelector={"cloud.google.com/gke-nodepool": "cpu"})
-    assert wait_for(lambda: phases(api, namespace) == ["Running"] * 2), phases(api, namespace)
+    wait_for("both pods", lambda: phases(api, namespace), until=["Running", "Running"].__eq__)
     new = {**old, "nodeCount": 1, "nodeConfig": {"machineType": "n2-standard-16"}}
     assert gcp.diff(urn(NODE_POOL), object_id, old, outputs, new).replaces == []
     gcp.update(urn(NODE_POOL), object_id, old, outputs, new, preview=False, timeout=WITHIN_SECONDS)
     (node,) = nodes(api, "cpu")
     assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "n2-standard-16"
 
-    def on_the_new_node() -> bool:
+    def places() -> list[str]:
         found = listed(api, f"/api/v1/namespaces/{namespace}/pods")
-        places = [pod["spec"].get("nodeName") for pod in found if pod["status"]["phase"] == "Running"]
-        return places == [node["metadata"]["name"]] * 2
+        return [pod["spec"].get("nodeName") for pod in found if pod["status"]["phase"] == "Running"]
 
-    assert wait_for(on_the_new_node), phases(api, namespace)
+    wait_for("both pods on the new node", places, until=([node["metadata"]["name"]] * 2).__eq__)

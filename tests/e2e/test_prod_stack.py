@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
+from stack_file import edit
 
 from persia_infra.rehearsal.engine import Engine
 from persia_infra.rehearsal.rehearse import Rehearsal
@@ -13,15 +12,6 @@ from persia_infra.rehearsal.rehearse import Rehearsal
 PROJECT = Path(__file__).parents[2]
 JOB, NAMESPACE = "criteo", "training"
 WANTED = {"nn-worker": 8, "dataloader": 240, "embedding-worker": 100, "embedding-ps": 120, "nats": 60}
-
-
-def edit(stack_file: Path, *path: str, value: Any) -> None:
-    document = yaml.safe_load(stack_file.read_text())
-    target = document["config"]["persia-infra:environment"]
-    for key in path[:-1]:
-        target = target[key]
-    target[path[-1]] = value
-    stack_file.write_text(yaml.safe_dump(document))
 
 
 def running(rehearsal: Rehearsal, role: str) -> dict[str, str]:

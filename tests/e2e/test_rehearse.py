@@ -8,15 +8,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
+from stack_file import edit
 
 from persia_infra.rehearsal.toolchain import Toolchain
 from tests.e2e.test_control_plane import command_lines
 
 PROJECT = Path(__file__).parents[2]
+DEV = "stacks/Pulumi.dev.yaml"
 PROMISED_KEYS = "stack engine kubernetes provider resources nodes pods pending simulated seconds verdict"
 
 
@@ -29,16 +29,6 @@ def project(tmp_path: Path, tools: Toolchain, monkeypatch: pytest.MonkeyPatch) -
     shutil.copy(PROJECT / "Pulumi.yaml", tmp_path)
     shutil.copytree(PROJECT / "stacks", tmp_path / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path
-
-
-def edit(project: Path, *path: str, value: Any) -> None:
-    file = project / "stacks" / "Pulumi.dev.yaml"
-    document = yaml.safe_load(file.read_text())
-    target = document["config"]["persia-infra:environment"]
-    for key in path[:-1]:
-        target = target[key]
-    target[path[-1]] = value
-    file.write_text(yaml.safe_dump(document))
 
 
 def command(*arguments: str) -> list[str]:
@@ -58,7 +48,7 @@ def running_in(project: Path) -> list[str]:
 
 
 def test_dev_passes_and_destroy_leaves_nothing(project: Path) -> None:
-    file = (project / "stacks" / "Pulumi.dev.yaml").read_text()
+    file = (project / DEV).read_text()
     done = run(project, "rehearse", "dev", "--destroy", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)
@@ -69,11 +59,11 @@ def test_dev_passes_and_destroy_leaves_nothing(project: Path) -> None:
     assert "gcp:container/cluster:Cluster" in report["simulated"]
     assert done.stderr == ""
     assert left_over(project) == []
-    assert (project / "stacks" / "Pulumi.dev.yaml").read_text() == file
+    assert (project / DEV).read_text() == file
 
 
 def test_pool_too_small_is_told_pod_by_pod(project: Path) -> None:
-    edit(project, "jobs", "adult-income", "embeddingParameterServer", "replicas", value=30)
+    edit(project / DEV, "jobs", "adult-income", "embeddingParameterServer", "replicas", value=30)
     done = run(project, "rehearse", "dev", "--json")
     assert done.returncode == 1, done.stdout + done.stderr
     report = json.loads(done.stdout)
@@ -84,7 +74,7 @@ def test_pool_too_small_is_told_pod_by_pod(project: Path) -> None:
 
 
 def test_bad_description_is_refused_before_anything_starts(project: Path) -> None:
-    edit(project, "pools", "gpu", "machine_tpye", value="a2-highgpu-8g")
+    edit(project / DEV, "pools", "gpu", "machine_tpye", value="a2-highgpu-8g")
     done = run(project, "rehearse", "dev")
     assert done.returncode == 2
     assert "Pulumi.dev.yaml: environment.pools.gpu.machine_tpye" in done.stderr

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+from cluster_access import kubectl, wait_for
 
 from persia_infra.rehearsal.control_plane import ControlPlane
 from persia_infra.rehearsal.provider.cloud import Cloud, Record
 from persia_infra.rehearsal.provider.gcp_types import CLUSTER
-from tests.e2e.test_control_plane import kubectl
 
 CLAIM = """
 apiVersion: v1
@@ -32,37 +32,34 @@ def cloud(control_plane: ControlPlane) -> Iterator[Cloud]:
 
 @pytest.mark.usefixtures("cloud")
 def test_claim_is_bound_and_its_volume_goes_with_it(control_plane: ControlPlane) -> None:
-    made = kubectl(control_plane, "apply", "-f", "-", stdin=CLAIM.format(name="data", storage_class="standard"))
-    assert made.returncode == 0, made.stderr
-    bound = kubectl(control_plane, "wait", "--for=jsonpath={.status.phase}=Bound", "pvc/data", "--timeout=60s")
-    assert bound.returncode == 0, bound.stderr
-    volume = kubectl(control_plane, "get", "pvc/data", "-o", "jsonpath={.spec.volumeName}").stdout
-    assert kubectl(control_plane, "delete", "pvc/data").returncode == 0
-    gone = kubectl(control_plane, "wait", "--for=delete", f"pv/{volume}", "--timeout=60s")
-    assert gone.returncode == 0, gone.stderr
+    kubectl(control_plane, "apply", "-f", "-", stdin=CLAIM.format(name="data", storage_class="standard"))
+    kubectl(control_plane, "wait", "--for=jsonpath={.status.phase}=Bound", "pvc/data", "--timeout=60s")
+    volume = kubectl(control_plane, "get", "pvc/data", "-o", "jsonpath={.spec.volumeName}")
+    kubectl(control_plane, "delete", "pvc/data")
+    kubectl(control_plane, "wait", "--for=delete", f"pv/{volume}", "--timeout=60s")
 
 
-@pytest.mark.usefixtures("cloud")
-def test_disk_waits_for_its_first_pod(control_plane: ControlPlane) -> None:
+def test_disk_waits_for_its_first_pod(control_plane: ControlPlane, cloud: Cloud) -> None:
     kubectl(control_plane, "apply", "-f", "-", stdin=CLAIM.format(name="disk", storage_class="standard-rwo"))
-    waits = kubectl(control_plane, "wait", "--for=jsonpath={.status.phase}=Bound", "pvc/disk", "--timeout=4s")
-    assert waits.returncode != 0
-    assert kubectl(control_plane, "delete", "pvc/disk").returncode == 0
+    of_disk = ("get", "events", "--field-selector", "involvedObject.name=disk", "-o", "jsonpath={.items[*].reason}")
+    wait_for("an event", lambda: kubectl(control_plane, *of_disk), until="WaitForFirstConsumer".__eq__)
+    cloud.api.serve_claims()
+    assert kubectl(control_plane, "get", "pvc/disk", "-o", "jsonpath={.status.phase}") == "Pending"
+    kubectl(control_plane, "delete", "pvc/disk")
 
 
 @pytest.mark.usefixtures("cloud")
 def test_load_balancer_gets_an_address(control_plane: ControlPlane) -> None:
-    made = kubectl(control_plane, "create", "service", "loadbalancer", "front", "--tcp=80")
-    assert made.returncode == 0, made.stderr
+    kubectl(control_plane, "create", "service", "loadbalancer", "front", "--tcp=80")
     given = "--for=jsonpath={.status.loadBalancer.ingress[0].ip}"
-    assert kubectl(control_plane, "wait", given, "service/front", "--timeout=60s").returncode == 0
-    assert kubectl(control_plane, "delete", "service/front").returncode == 0
+    kubectl(control_plane, "wait", given, "service/front", "--timeout=60s")
+    kubectl(control_plane, "delete", "service/front")
 
 
 def test_storage_classes_come_and_go_with_the_cluster(control_plane: ControlPlane) -> None:
     cloud = Cloud(control_plane.kubeconfig)
     cloud.put("projects/p/locations/l/clusters/c", Record(CLUSTER, {}, {}))
-    classes = kubectl(control_plane, "get", "storageclasses", "-o", "name").stdout
+    classes = kubectl(control_plane, "get", "storageclasses", "-o", "name")
     assert "standard-rwo" in classes
     cloud.remove("projects/p/locations/l/clusters/c")
-    assert kubectl(control_plane, "get", "storageclasses", "-o", "name").stdout == ""
+    assert kubectl(control_plane, "get", "storageclasses", "-o", "name") == ""

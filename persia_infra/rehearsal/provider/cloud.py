@@ -90,13 +90,10 @@ class Cloud:
         with self._lock:
             return self._records.get(object_id)
 
-    def types(self) -> dict[str, int]:
-        """How many of each type exist."""
+    def of_type(self, type_token: str) -> list[str]:
+        """The ids of what exists of a type."""
         with self._lock:
-            found: dict[str, int] = {}
-            for record in self._records.values():
-                found[record.type] = found.get(record.type, 0) + 1
-            return found
+            return [object_id for object_id, record in self._records.items() if record.type == type_token]
 
     def claim(self, object_id: str, type_token: str, *, shared: bool) -> None:
         """Takes the id for an object that is about to be made; `add` or `release` it afterwards.
@@ -111,7 +108,7 @@ class Cloud:
                     f"or take over what is there with `pulumi import {type_token} <name> {object_id}`"
                 )
             if type_token == CLUSTER:
-                others = [known for known, record in self._records.items() if record.type == CLUSTER]
+                others = self.of_type(CLUSTER)
                 others += [known for known in self._claimed if "/clusters/" in known and "/nodePools/" not in known]
                 if others:
                     raise ProviderError(
@@ -208,7 +205,7 @@ class Cloud:
         return pool.nodes_by_zone() if pool else None
 
     def _look_after_the_cluster(self) -> None:
-        if CLUSTER in self.types():
+        if self.of_type(CLUSTER):
             self.grow_pools()
             self.api.serve_claims()
             self.api.serve_load_balancers()

@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from persia_components import PersiaJob
 from pulumi.runtime import mocks, stack
+
+from persia_infra.jobs import PersiaJobSpec
+from persia_infra.stack import parse_environment
 
 
 @dataclass(frozen=True)
@@ -122,3 +126,21 @@ def record() -> Callable[[Callable[[], object]], Recording]:
         return recording
 
     return run
+
+
+@pytest.fixture
+def run_ads(description: dict[str, Any], record: Callable[..., Recording]) -> Callable[..., Recording]:
+    """The PERSIA job of `description`, with changes of it."""
+
+    def build(**changes: Any) -> Recording:
+        described = {**description["jobs"]["ads"], **changes}
+        spec = parse_environment({**description, "operators": {"persia": {}}, "jobs": {"ads": described}})
+        job = spec.jobs["ads"]
+        assert isinstance(job, PersiaJobSpec)
+        return record(
+            lambda: PersiaJob(
+                "dev-ads", job, namespace="training", object_name="ads", placements=spec.placements("ads")
+            )
+        )
+
+    return build

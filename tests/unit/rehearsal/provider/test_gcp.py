@@ -133,7 +133,7 @@ def test_a_preview_makes_nothing_and_leaves_holes(gcp: Gcp, cloud: Cloud, cluste
     pool = {"cluster": UNKNOWN, "nodeCount": 3, "nodeConfig": {"serviceAccount": UNKNOWN}}
     _, previewed = gcp.create(urn(NODE_POOL), checked(gcp, NODE_POOL, pool), preview=True, timeout=0)
     assert previewed["instanceGroupUrls"] is UNKNOWN
-    assert cloud.types() == {}
+    assert cloud.of_type(CLUSTER) == cloud.of_type(NODE_POOL) == []
     assert cluster.stored == {}
 
 
@@ -157,7 +157,7 @@ def test_all_providers_of_a_rehearsal_see_the_same_cloud(gcp: Gcp, cloud: Cloud)
     assert read is not None
     assert read[0]["name"] == "vpc"
     assert read[1] == outputs
-    assert cloud.types() == {NETWORK: 1}
+    assert cloud.of_type(NETWORK) == [object_id]
     other.delete(urn(NETWORK), object_id, {}, outputs, timeout=1)
     assert gcp.read(urn(NETWORK), object_id, {}, {}) is None
     gcp.delete(urn(NETWORK), object_id, {}, outputs, timeout=1)
