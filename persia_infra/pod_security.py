@@ -33,9 +33,8 @@ def security_need(pods: Sequence[PodSpec]) -> Need | None:
 
 
 def _needs(pod: PodSpec) -> Iterator[Need]:
-    for shared, word in ((pod.host_network, "network"), (pod.host_pid, "processes"), (pod.host_ipc, "IPC")):
-        if shared:
-            yield "privileged", f"its pods share the node's {word}"
+    if pod.host_network:
+        yield "privileged", "its pods share the node's network"
     for volume in pod.volumes:
         if volume.host_path:
             yield "privileged", f"its volume {volume.name} is a folder of the node"
@@ -49,24 +48,23 @@ def _container_needs(pod: PodSpec, container: Container) -> Iterator[Need]:
     security = container.security_context
     added = set((security.capabilities and security.capabilities.add) or ())
     dropped = (security.capabilities and security.capabilities.drop) or ()
-    if security.privileged:
-        yield "privileged", f"its container {container.name} is privileged"
     if added - _BASELINE_CAPABILITIES:
         extra = ", ".join(sorted(added - _BASELINE_CAPABILITIES))
         yield "privileged", f"its container {container.name} adds the capability {extra}"
     if any(port.host_port for port in container.ports or ()):
         yield "privileged", f"its container {container.name} takes a port of the node"
-    user = security.run_as_user if security.run_as_user is not None else pod.security_context.run_as_user
     non_root = security.run_as_non_root
     if non_root is None:
         non_root = pod.security_context.run_as_non_root
-    if not non_root or user == 0:
+    if not non_root:
         yield "baseline", f"its container {container.name} may run as root; run_as_user in its settings changes that"
-    if security.allow_privilege_escalation is not False or "ALL" not in dropped or added - {"NET_BIND_SERVICE"}:
+    if security.allow_privilege_escalation is None or "ALL" not in dropped or added - {"NET_BIND_SERVICE"}:
         yield "baseline", f"its container {container.name} keeps capabilities or may gain privileges"
     seccomp = security.seccomp_profile or pod.security_context.seccomp_profile
-    if seccomp is None or seccomp.type == "Unconfined":
+    if seccomp is None:
         yield "baseline", f"its container {container.name} has no filter of system calls"
+    elif seccomp.type == "Unconfined":
+        yield "privileged", f"its container {container.name} turns the filter of system calls off"
 
 
 def confined(template: PodTemplate) -> PodTemplate:
@@ -94,8 +92,6 @@ def confined(template: PodTemplate) -> PodTemplate:
 
 def _confined_container(container: Container) -> Container:
     security = container.security_context
-    if security.privileged:
-        return container
     update: dict[str, object] = {}
     if security.allow_privilege_escalation is None:
         update["allow_privilege_escalation"] = False

@@ -5,18 +5,36 @@ left to the API server, which refuses what it does not like in its own words.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from persia_infra.pods import EnvVar, Resources, Volume, VolumeMount, duplicate_names, mount_findings
-from persia_infra.quantity import format_quantity, parse_quantity
+from persia_infra.affinity import Affinity
+from persia_infra.pods import EnvVar, ObjectName, Resources, Volume, VolumeMount, duplicate_names, mount_findings
+from persia_infra.quantity import LARGEST, format_quantity, parse_quantity
 from persia_infra.spec import DnsLabel, Finding, Spec, refuse
 
 Plain = dict[str, Any]
 """An object whose inside is left to the API server."""
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108
+
+_LIKE_PRIVILEGED = frozenset(("ALL", "SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO"))
+
+
+def _not_root(value: int) -> int:
+    if value == 0:
+        raise ValueError(
+            "0 is root, which runs are not allowed to be: whoever breaks out of such a container owns the node; "
+            "write another number, such as 1000"
+        )
+    if value >= 2**31:
+        raise ValueError("is more than a number of a user or group can be; write one below 2147483648")
+    return value
+
+
+UserId = Annotated[int, Field(ge=0, strict=True), AfterValidator(_not_root)]
+"""Of a user or group other than root."""
 
 
 class Toleration(Spec):
@@ -42,14 +60,6 @@ class Toleration(Spec):
             yield ("tolerationSeconds",), "counts for the effect NoExecute only, and Kubernetes refuses it elsewhere"
 
 
-class Affinity(Spec):
-    """Kubernetes' affinity rules."""
-
-    node_affinity: Plain | None = None
-    pod_affinity: Plain | None = None
-    pod_anti_affinity: Plain | None = None
-
-
 class SeccompProfile(Spec):
     """The filter of system calls."""
 
@@ -63,23 +73,39 @@ class Capabilities(Spec):
     add: list[str] | None = None
     drop: list[str] | None = None
 
+    @model_validator(mode="after")
+    def _short_of_root(self) -> Self:
+        refuse(
+            (("add", index), f"{name} makes a container as powerful as the node's root; name what the program needs")
+            for index, name in enumerate(self.add or ())
+            if name.upper().removeprefix("CAP_") in _LIKE_PRIVILEGED
+        )
+        return self
+
 
 class _RunAs(Spec):
-    run_as_user: int | None = Field(default=None, ge=0)
-    run_as_group: int | None = Field(default=None, ge=0)
+    run_as_user: UserId | None = None
+    run_as_group: UserId | None = None
     run_as_non_root: bool | None = None
     seccomp_profile: SeccompProfile | None = None
     se_linux_options: Plain | None = None
     app_armor_profile: Plain | None = None
     windows_options: Plain | None = None
 
+    @model_validator(mode="after")
+    def _no_root_by_choice(self) -> Self:
+        if self.run_as_non_root is False:
+            said = "false asks for root, which runs are not allowed to be; leave it out, or write true and runAsUser"
+            refuse([(("runAsNonRoot",), said)])
+        return self
+
 
 class PodSecurity(_RunAs):
     """Who a pod's containers run as, and who its volumes belong to."""
 
-    fs_group: int | None = Field(default=None, ge=0)
+    fs_group: UserId | None = None
     fs_group_change_policy: Literal["OnRootMismatch", "Always"] | None = None
-    supplemental_groups: list[int] | None = None
+    supplemental_groups: list[UserId] | None = None
     supplemental_groups_policy: Literal["Merge", "Strict"] | None = None
     se_linux_change_policy: str | None = None
     sysctls: list[Plain] | None = None
@@ -94,6 +120,22 @@ class ContainerSecurity(_RunAs):
     proc_mount: str | None = None
     read_only_root_filesystem: bool | None = None
 
+    @model_validator(mode="after")
+    def _confined(self) -> Self:
+        refuse(self._findings())
+        return self
+
+    def _findings(self) -> Iterator[Finding]:
+        if self.privileged:
+            yield ("privileged",), "gives the container the whole node, its other pods and disks included; remove it"
+        if self.allow_privilege_escalation:
+            yield (
+                ("allowPrivilegeEscalation",),
+                "lets a program become root after all, through any set-user-ID file of the image; remove it",
+            )
+        if self.proc_mount == "Unmasked":
+            yield ("procMount",), "Unmasked opens the node's kernel settings to the container; remove it"
+
 
 class ContainerPort(Spec):
     """A port that a container listens on."""
@@ -105,8 +147,11 @@ class ContainerPort(Spec):
     host_ip: str | None = Field(default=None, alias="hostIP")
 
 
-class _NamedRef(Spec):
-    name: str
+class _Named(Spec):
+    name: ObjectName
+
+
+class _NamedRef(_Named):
     optional: bool | None = None
 
 
@@ -178,7 +223,7 @@ class PodSpec(Spec):
     service_account: str | None = None
     automount_service_account_token: bool | None = None
     priority_class_name: str | None = None
-    image_pull_secrets: list[_NamedRef] | None = None
+    image_pull_secrets: list[_Named] | None = None
     termination_grace_period_seconds: int | None = Field(default=None, ge=0)
     active_deadline_seconds: int | None = Field(default=None, ge=1)
     dns_config: Plain | None = None
@@ -218,7 +263,7 @@ class PodSpec(Spec):
 
     def mounts_at(self, path: str) -> bool:
         """Whether the main container has a mount there already."""
-        return any(mount.mount_path.rstrip("/") == path for mount in self.main.volume_mounts)
+        return any(mount.folder == path for mount in self.main.volume_mounts)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -226,6 +271,9 @@ class PodSpec(Spec):
         return self
 
     def _findings(self) -> Iterator[Finding]:
+        for shared, key, what in ((self.host_pid, "hostPID", "processes"), (self.host_ipc, "hostIPC", "shared memory")):
+            if shared:
+                yield (key,), f"lets the pod reach the {what} of everything on its node; remove it"
         for at, said in duplicate_names(self.volumes, "volume"):
             yield ("volumes", *at), said
         declared = {volume.name for volume in self.volumes}
@@ -278,7 +326,9 @@ def pod_resources(pod: PodSpec) -> Resources:
         totals["limits"][name] = max(limit, totals["requests"].get(name, limit))
     return Resources.model_validate(
         {
-            kind: {name: format_quantity(amount, binary=name == "memory") for name, amount in sums.items()}
+            kind: {
+                name: format_quantity(min(amount, LARGEST), binary=name == "memory") for name, amount in sums.items()
+            }
             for kind, sums in totals.items()
         }
     )

@@ -3,16 +3,63 @@
 Only the volume sources that training jobs use are known; anything else is refused rather than passed on.
 """
 
+import posixpath
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from persia_infra.literal_secrets import holds_secret
 from persia_infra.quantity import parse_quantity
 from persia_infra.spec import DnsLabel, Finding, Quantity, Spec, matching, refuse
 
 GPU = "nvidia.com/gpu"
+
+_HOST_PATH_TYPES = (
+    *("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File"),
+    *("Socket", "CharDevice", "BlockDevice"),
+)
+
+
+def _above_zero(value: str) -> str:
+    if value and parse_quantity(value) <= 0:
+        raise ValueError("leaves no room at all; write more than zero")
+    return value
+
+
+def _no_step_up(value: str) -> str:
+    if ".." in value.split("/"):
+        raise ValueError("has '..' in it, which Kubernetes refuses; write the path that is meant")
+    return value
+
+
+def _below(value: str) -> str:
+    if value.startswith("/"):
+        raise ValueError("must be a path below the volume's own root; leave out the '/' at its start")
+    return _no_step_up(value)
+
+
+def _host_path_type(value: str) -> str:
+    if value not in _HOST_PATH_TYPES:
+        raise ValueError(f"not one of the values it can have; write {', '.join(filter(None, _HOST_PATH_TYPES))}")
+    return value
+
+
+ABOVE_ZERO = AfterValidator(_above_zero)
+ObjectName = Annotated[
+    str,
+    matching(
+        r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
+        "no name that an object of Kubernetes can have; use lower-case letters, digits, '-' and '.'",
+    ),
+]
+"""Of an object that is there already, whose maker may have used dots."""
+AbsolutePath = Annotated[str, matching(r"/.*", "no absolute path; start it with '/'"), AfterValidator(_no_step_up)]
+NfsServer = Annotated[
+    str, matching(r"[A-Za-z0-9_.:\[\]-]+", "no name or address of a server; leave out spaces and '/'")
+]
+SubPath = Annotated[str, AfterValidator(_below)]
 
 
 class Resources(Spec):
@@ -65,7 +112,7 @@ def resource_findings(requests: Mapping[str, str], limits: Mapping[str, str]) ->
 class KeyRef(Spec):
     """One key of a Secret or ConfigMap that is in the namespace already."""
 
-    name: str
+    name: ObjectName
     key: str
     optional: bool | None = None
 
@@ -102,6 +149,12 @@ class EnvVar(Spec):
     def _one_origin(self) -> Self:
         if self.value is not None and self.value_from is not None:
             raise ValueError("has both value and valueFrom, which Kubernetes refuses; keep one")
+        if self.value is not None and holds_secret(self.name, self.value):
+            said = (
+                f"the value of {self.name} looks like a secret, and would be readable in the stack, its state and "
+                "every rendering; put it into a Secret of the namespace, and name that in valueFrom.secretKeyRef"
+            )
+            refuse([(("value",), said)])
         return self
 
 
@@ -111,30 +164,35 @@ class VolumeMount(Spec):
     name: str
     mount_path: Annotated[str, matching(r"/[^:]*", "no absolute path; start it with '/' and leave out ':'")]
     read_only: bool | None = None
-    sub_path: str | None = None
-    sub_path_expr: str | None = None
+    sub_path: SubPath | None = None
+    sub_path_expr: SubPath | None = None
     mount_propagation: Literal["None", "HostToContainer", "Bidirectional"] | None = None
+
+    @property
+    def folder(self) -> str:
+        """The path in the one way in which two that are the same place are the same text."""
+        return "/" + posixpath.normpath(self.mount_path).lstrip("/")
 
 
 class HostPathVolume(Spec):
     """A folder or file of the node."""
 
-    path: str
-    type: str | None = None
+    path: AbsolutePath
+    type: Annotated[str, AfterValidator(_host_path_type)] | None = None
 
 
 class ClaimVolume(Spec):
     """A PersistentVolumeClaim that is in the namespace already."""
 
-    claim_name: str
+    claim_name: ObjectName
     read_only: bool | None = None
 
 
 class NfsVolume(Spec):
     """A share of an NFS server."""
 
-    server: str
-    path: str
+    server: NfsServer
+    path: AbsolutePath
     read_only: bool | None = None
 
 
@@ -142,7 +200,7 @@ class EmptyDirVolume(Spec):
     """A folder that lives as long as its pod."""
 
     medium: Literal["", "Memory"] | None = None
-    size_limit: Quantity | None = None
+    size_limit: Annotated[Quantity, ABOVE_ZERO] | None = None
 
 
 class KeyToPath(Spec):
@@ -156,7 +214,7 @@ class KeyToPath(Spec):
 class ConfigMapVolume(Spec):
     """A ConfigMap that is in the namespace already, as files."""
 
-    name: str
+    name: ObjectName
     items: list[KeyToPath] | None = None
     default_mode: int | None = None
     optional: bool | None = None
@@ -165,7 +223,7 @@ class ConfigMapVolume(Spec):
 class SecretVolume(Spec):
     """A Secret that is in the namespace already, as files."""
 
-    secret_name: str
+    secret_name: ObjectName
     items: list[KeyToPath] | None = None
     default_mode: int | None = None
     optional: bool | None = None
@@ -227,7 +285,7 @@ def mount_findings(mounts: Sequence[VolumeMount], declared: Collection[str]) -> 
     """
     seen: dict[str, int] = {}
     for index, mount in enumerate(mounts):
-        path = mount.mount_path.rstrip("/") or "/"
+        path = mount.folder
         if path in seen:
             yield (
                 (index, "mountPath"),

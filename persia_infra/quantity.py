@@ -17,6 +17,9 @@ _FORM: Final = re.compile(
     r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]{1,3}))?"
 )
 _EXACT: Final = Context(prec=400)
+_FINEST: Final = Decimal("1e-9")
+LARGEST: Final = Decimal(2**63 - 1)
+"""What Kubernetes takes any larger quantity for."""
 _ALLOWED: Final = (
     "write a number with at most one suffix: Ki Mi Gi Ti Pi Ei (powers of 1024), k M G T P E (powers of 1000), "
     "m u n (thousandths and less), or an exponent as in 12e6; no spaces"
@@ -36,6 +39,19 @@ def parse_quantity(text: str | int) -> Decimal:
     if suffix := found["suffix"]:
         return _EXACT.multiply(number, _BINARY.get(suffix) or _DECIMAL[suffix])
     return _EXACT.scaleb(number, int(found["exponent"] or 0))
+
+
+def check_quantity(text: str) -> None:
+    """Refuses also what is a quantity, but none that Kubernetes can count.
+
+    Raises:
+        ValueError: The message says why.
+    """
+    amount = _EXACT.normalize(parse_quantity(text))
+    if abs(amount) > LARGEST:
+        raise ValueError("is more than Kubernetes can count; write less than 8Ei")
+    if amount != amount.quantize(_FINEST, context=_EXACT):
+        raise ValueError("is finer than a billionth, which Kubernetes rounds up; write a whole number of n at least")
 
 
 def format_quantity(value: Decimal, *, binary: bool = False) -> str:

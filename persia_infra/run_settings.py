@@ -5,25 +5,30 @@ The words are the platform's (`node_selector`, `volumes` with a `volume_type`, `
 and `limits`, `env`). Out of scope: making Secrets; they are in the namespace already, and only named here.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
-from persia_infra.pod_templates import SHARED_MEMORY, Affinity, EnvFrom, Toleration
-from persia_infra.pods import GPU, EnvVar, Resources, Volume, VolumeMount, duplicate_names, resource_findings
-from persia_infra.quantity import parse_quantity
+from persia_infra.affinity import Affinity
+from persia_infra.pod_templates import SHARED_MEMORY, EnvFrom, Toleration, UserId
+from persia_infra.pods import (
+    ABOVE_ZERO,
+    GPU,
+    EnvVar,
+    ObjectName,
+    Resources,
+    Volume,
+    VolumeMount,
+    duplicate_names,
+    resource_findings,
+)
+from persia_infra.quantity import check_quantity
 from persia_infra.run_volumes import RunVolume
 from persia_infra.spec import Finding, Place, Quantity, Spec, refuse
 
-_LOOKS_SECRET = re.compile(r"(.*_)?(PASSWORD|PASSWD|TOKEN|SECRET|SECRET_KEY|API_KEY|ACCESS_KEY|PRIVATE_KEY)", re.I)
-_SECRET_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-_ROOT = (
-    "0 is root, which runs are not allowed to be: whoever breaks out of such a container owns the node; "
-    "write another number, such as 1000"
-)
 SHARED_MEMORY_VOLUME = "shared-memory"
+_OBJECT_NAME = TypeAdapter(ObjectName)
 
 
 class Amount(Spec):
@@ -87,18 +92,20 @@ def _secret(value: Any) -> Any:  # noqa: ANN401
         return value
     if not isinstance(value, str):
         raise ValueError("must be the name of a Secret")
-    if not _SECRET_NAME.fullmatch(value):
+    try:
+        _OBJECT_NAME.validate_python(value)
+    except ValidationError:
         raise ValueError(
             "is no name of a Secret; a value is not written here, where everybody who reads the stack would see it: "
             "put it into a Secret of the namespace, and give its name"
-        )
+        ) from None
     return {"name": value}
 
 
 class SecretRef(Spec):
     """A Secret of the namespace: all its keys as variables, or one `key` as the variable `env`."""
 
-    name: str
+    name: ObjectName
     key: str | None = None
     env: str | None = None
 
@@ -106,8 +113,6 @@ class SecretRef(Spec):
     def _both_or_none(self) -> Self:
         if (self.key is None) != (self.env is None):
             raise ValueError("key and env go together: the key of the Secret, and the variable that it becomes")
-        if not _SECRET_NAME.fullmatch(self.name):
-            raise ValueError("its name is no name of a Secret; give the name of one that is in the namespace")
         return self
 
 
@@ -129,7 +134,7 @@ def _selector(value: Any) -> Any:  # noqa: ANN401
 
 def _room(value: str) -> str:
     if value:
-        parse_quantity(value)
+        check_quantity(value)
     return value
 
 
@@ -146,10 +151,10 @@ class RunSettings(Spec):
     env: list[EnvVar] = Field(default=[])
     tolerations: list[Toleration] = Field(default=[])
     affinity: Affinity | None = None
-    fs_group: int | None = Field(default=None, ge=0)
-    run_as_user: int | None = Field(default=None, ge=0)
-    run_as_group: int | None = Field(default=None, ge=0)
-    shared_memory: Annotated[str, AfterValidator(_room)] | None = None
+    fs_group: UserId | None = None
+    run_as_user: UserId | None = None
+    run_as_group: UserId | None = None
+    shared_memory: Annotated[str, AfterValidator(_room), ABOVE_ZERO] | None = None
     """Upper bound of /dev/shm, which counts as the container's memory; empty text for none but that."""
 
     @property
@@ -205,7 +210,7 @@ class RunSettings(Spec):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        refuse([*self._volume_findings(), *self._variable_findings(), *self._user_findings()])
+        refuse([*self._volume_findings(), *self._variable_findings()])
         return self
 
     def _volume_findings(self) -> Iterator[Finding]:
@@ -224,7 +229,7 @@ class RunSettings(Spec):
         if self.shared_memory is not None:
             places[SHARED_MEMORY] = "sharedMemory"
         for place, mount in mounts:
-            path = mount.mount_path.rstrip("/") or "/"
+            path = mount.folder
             if path in places:
                 yield (
                     place,
@@ -252,25 +257,9 @@ class RunSettings(Spec):
         for key, variables in (("envs", self.envs), ("env", self.env)):
             for at, said in duplicate_names(variables, "variable"):
                 yield (key, *at), said
-            for index, variable in enumerate(variables):
-                if variable.value and variable.value[:1] not in "/$" and _LOOKS_SECRET.fullmatch(variable.name):
-                    yield (
-                        (key, index, "value"),
-                        f"{variable.name} looks like a secret, and its value would be readable in the stack, its state "
-                        "and every rendering; put it into a Secret of the namespace, and name that in secrets",
-                    )
         names: set[str] = {variable.name for variable in (*self.envs, *self.env)}
         for index, one in enumerate(self.secrets):
             if one.env in names:
                 yield ("secrets", index, "env"), f"variable {one.env!r} is given twice; remove one"
             if one.env:
                 names.add(one.env)
-
-    def _user_findings(self) -> Iterator[Finding]:
-        for key, number in (
-            ("run_as_user", self.run_as_user),
-            ("run_as_group", self.run_as_group),
-            ("fs_group", self.fs_group),
-        ):
-            if number == 0:
-                yield (key,), _ROOT

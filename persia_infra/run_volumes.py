@@ -13,14 +13,19 @@ from pydantic.alias_generators import to_snake
 
 from persia_infra.errors import findings_from
 from persia_infra.pods import (
+    ABOVE_ZERO,
+    AbsolutePath,
     ClaimVolume,
     ConfigMapVolume,
     CsiVolume,
     EmptyDirVolume,
     EphemeralVolume,
     HostPathVolume,
+    NfsServer,
     NfsVolume,
+    ObjectName,
     SecretVolume,
+    SubPath,
     Volume,
     VolumeMount,
 )
@@ -34,29 +39,29 @@ AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWrit
 class NewClaim(Spec):
     """A disk of the pod's own, made with it and removed with it."""
 
-    size: Quantity
-    storage_class: str | None = None
+    size: Annotated[Quantity, ABOVE_ZERO]
+    storage_class: ObjectName | None = None
     access_mode: AccessMode = "ReadWriteOnce"
 
 
 class ExistingClaim(Spec):
     """A claim that is in the namespace already, and outlives the run."""
 
-    claim_name: DnsLabel
+    claim_name: ObjectName
 
 
 class NamedObject(Spec):
     """A ConfigMap or Secret that is in the namespace already."""
 
-    name: str
+    name: ObjectName
     optional: bool | None = None
 
 
 class NfsShare(Spec):
     """A folder of an NFS server."""
 
-    server: str = Field(min_length=1)
-    path: Annotated[str, matching(r"/.*", "no absolute path; start it with '/'")]
+    server: NfsServer
+    path: AbsolutePath
     mount_options: list[str] = Field(default=[])
 
 
@@ -109,7 +114,7 @@ class RunVolume(Spec):
         None
     )
     read_only: bool | None = None
-    sub_path: str | None = None
+    sub_path: SubPath | None = None
     host_path: HostPathVolume | None = None
     persistent_volume_claim: ClaimVolume | None = None
     nfs: NfsVolume | None = None

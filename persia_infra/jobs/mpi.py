@@ -5,17 +5,20 @@ by numbers of GPUs rather than by roles, and the operator itself.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
-from persia_infra.jobs.run_job import RoleSpec, RunJob, RunRole, dumped
+from persia_infra.errors import nearest
+from persia_infra.jobs.run_job import RoleSpec, RunJob, RunRole, dumped, network_findings, scheduler_findings
 from persia_infra.pools import Placement
 from persia_infra.spec import Finding, Quantity, Spec, refuse
 
 API_VERSION = "kubeflow.org/v2beta1"
 OLD_API_VERSIONS = ("kubeflow.org/v1alpha2", "kubeflow.org/v1")
 ROOT_SSH = "/root/.ssh"
+DEFAULT_QUEUE = "default"
 
 _MOVED = ("cleanPodPolicy", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
 _IMPLEMENTATIONS = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "Intel": "Intel", "MPICH": "MPICH"}
@@ -94,10 +97,15 @@ class MPIJobSpec(RunJob):
         policy.setdefault("cleanPodPolicy", "Running")
         if self.needs_volcano:
             scheduling = policy.setdefault("schedulingPolicy", {})
+            # Without one the operator takes back what Volcano's definition of a PodGroup fills in.
+            scheduling.setdefault("queue", self.queue or DEFAULT_QUEUE)
             scheduling.setdefault("minAvailable", sum(role.replicas for role in self.run_roles()))
-            if self.queue:
-                scheduling["queue"] = self.queue
         return spec
+
+    def settings_findings(self) -> Iterator[Finding]:
+        """As in every job; and users of profiles that could not read the SSH keys."""
+        yield from super().settings_findings()
+        yield from self._ssh_findings()
 
     def notes(self) -> Iterator[Finding]:
         """What was translated, overridden or decided for the reader."""
@@ -174,6 +182,8 @@ class MPIJobSpec(RunJob):
             )
         if policy and policy.queue and self.queue and policy.queue != self.queue:
             yield ("queue",), "is not the queue of runPolicy.schedulingPolicy; keep one"
+        yield from scheduler_findings(self)
+        yield from network_findings(self)
 
 
 def _translated(data: Mapping[str, Any], said: list[Finding]) -> dict[str, Any]:
@@ -192,9 +202,21 @@ def _translated(data: Mapping[str, Any], said: list[Finding]) -> dict[str, Any]:
         said.append((("mpiDistribution",), f"is mpiImplementation in {API_VERSION}, and was renamed"))
     if "mainContainer" in new:
         wanted = new.pop("mainContainer")
+        names = _container_names(new.get("mpiReplicaSpecs"))
+        if names and wanted not in names:
+            missing = "no container has this name, so nobody can tell which one trains"
+            refuse([(("mainContainer",), f"{missing}; {nearest(str(wanted), names)}")])
         new["mpiReplicaSpecs"] = _main_first(new.get("mpiReplicaSpecs"), wanted)
         said.append((("mainContainer",), f"is always the first container in {API_VERSION}, and was put there"))
     return new
+
+
+def _container_names(specs: Any) -> list[str]:  # noqa: ANN401
+    names: list[str] = []
+    for spec in specs.values() if isinstance(specs, Mapping) else ():
+        with suppress(TypeError, KeyError):
+            names += [one["name"] for one in spec["template"]["spec"]["containers"] if isinstance(one["name"], str)]
+    return list(dict.fromkeys(names))
 
 
 def _main_first(specs: Any, wanted: Any) -> Any:  # noqa: ANN401

@@ -8,17 +8,37 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
+from pydantic.alias_generators import to_camel
 
-from persia_infra.jobs.run_job import VOLCANO, RoleSpec, RunJob, RunRole, dumped, with_shared_memory
+from persia_infra.jobs.run_job import (
+    VOLCANO,
+    RoleSpec,
+    RunJob,
+    RunRole,
+    dumped,
+    network_findings,
+    scheduler_findings,
+    with_shared_memory,
+)
 from persia_infra.pod_security import LEVELS, Need
 from persia_infra.pods import GPU
 from persia_infra.pools import Placement
 from persia_infra.run_settings import RunSettings
-from persia_infra.spec import Finding, Quantity, Spec, refuse
+from persia_infra.spec import Finding, Place, PodCount, Quantity, Spec, refuse
 
 API_VERSION = "batch.paddlepaddle.org/v1"
 
 Mode = Literal["PS", "Collective", "Single"]
+
+NEWER_THAN_OPERATOR = {
+    "pod": ("host_users", "hostname_override", "os", "resource_claims", "resources", "scheduling_gates"),
+    "below": (
+        *("app_armor_profile", "se_linux_change_policy", "supplemental_groups_policy"),
+        *("resize_policy", "restart_policy", "restart_policy_rules"),
+        *("match_label_keys", "mismatch_label_keys", "namespace_selector"),
+    ),
+}
+"""Keys of a pod, and of what is in it, that its operator does not know, and leaves out."""
 
 
 class PaddleSchedulingPolicy(Spec):
@@ -33,7 +53,7 @@ class PaddleSchedulingPolicy(Spec):
 class PaddleRole(RoleSpec):
     """Parameter servers, workers or heterogeneous workers."""
 
-    replicas: int = Field(ge=1)  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
+    replicas: PodCount = Field(ge=1)  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
     requests: int | None = Field(default=None, ge=0)
     limits: int | None = Field(default=None, ge=0)
 
@@ -156,6 +176,11 @@ class PaddleJobSpec(RunJob):
                         (*role.place, "template", "spec", "initContainers"),
                         "coord-paddle is the name of the operator's own init container; choose another",
                     )
+            for place in _newer_than_operator(template):
+                yield (
+                    (*role.place, "template", "spec", *place),
+                    "is newer than the Paddle operator, whose pods would not have it; leave it out",
+                )
         idle = self.ps and self.ps.template.resources.gpus and self.worker and not self.worker.template.resources.gpus
         if idle:
             yield (
@@ -183,13 +208,21 @@ class PaddleJobSpec(RunJob):
             )
         if policy and policy.queue and self.queue and policy.queue != self.queue:
             yield ("queue",), "is not the queue of schedulingPolicy; keep one"
-        for role in self.run_roles():
-            scheduler = role.spec.template.spec.scheduler_name
-            if scheduler and scheduler != VOLCANO and self.needs_volcano:
-                yield (
-                    (*role.place, "template", "spec", "schedulerName"),
-                    "is not Volcano, but the job asks for a queue or gang, which only Volcano knows; remove one",
-                )
+        yield from scheduler_findings(self)
+        if self.intranet != "Host":
+            yield from network_findings(self, ", or write intranet: Host where the job can't do without")
+
+
+def _newer_than_operator(part: Spec, place: Place = ()) -> Iterator[Place]:
+    newer = NEWER_THAN_OPERATOR["below" if place else "pod"]
+    for name in sorted(part.model_fields_set):
+        value, here = getattr(part, name), (*place, to_camel(name))
+        if name in newer:
+            yield here
+        inner = enumerate(value) if isinstance(value, list) else [(None, value)]
+        for index, one in inner:
+            if isinstance(one, Spec):
+                yield from _newer_than_operator(one, here if index is None else (*here, index))
 
 
 def _corrected(data: Mapping[str, Any], said: list[Finding]) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from persia_infra.jobs.persia_roles import Role
+from persia_infra.jobs.persia_roles import NnWorker, Role
 from persia_infra.pod_templates import (
+    SHARED_MEMORY,
     Capabilities,
     Container,
     ContainerSecurity,
@@ -40,7 +41,7 @@ class SettledRole:
     pod: PodSpec
     """The same as Pod Security sees it."""
     overridden: list[Place]
-    """Keys of the role whose values do not count."""
+    """Keys of the role whose values do not count; `volumes` are the job's."""
 
 
 def settled_role(
@@ -70,15 +71,14 @@ def settled_role(
             "security_context": pod.security_context,
         }
     )
-    return SettledRole(
-        changed,
-        settings,
-        pod.volumes,
-        pod.main.env_from,
-        settings.annotations,
-        pod,
-        [*(("settings", *place) for place in lost), *map(_place, in_template)],
-    )
+    overridden = [*(("settings", *place) for place in lost), *map(_place, in_template)]
+    if (
+        isinstance(role, NnWorker)
+        and role.shared_memory
+        and any(one.folder == SHARED_MEMORY for one in settings.mounts)
+    ):
+        overridden.append(("sharedMemory",))
+    return SettledRole(changed, settings, pod.volumes, pod.main.env_from, settings.annotations, pod, overridden)
 
 
 def _as_template(key: str, role: Role, volumes: Sequence[Volume]) -> PodTemplate:

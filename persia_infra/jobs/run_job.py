@@ -17,7 +17,7 @@ from persia_infra.pools import Placement
 from persia_infra.profiles import over, settled
 from persia_infra.run_settings import RunSettings
 from persia_infra.run_volumes import Share
-from persia_infra.spec import DnsLabel, Finding, Place, Spec
+from persia_infra.spec import DnsLabel, Finding, Place, PodCount, Spec
 
 VOLCANO = "volcano"
 
@@ -25,7 +25,7 @@ VOLCANO = "volcano"
 class RoleSpec(Spec):
     """Pods of one role: how many, made from what, and what this library adds to them."""
 
-    replicas: int | None = Field(default=None, ge=0)
+    replicas: PodCount | None = Field(default=None, ge=0)
     template: PodTemplate
     pool: DnsLabel | None = Field(default=None, exclude=True)
     settings: RunSettings = Field(default=RunSettings(), exclude=True)
@@ -150,6 +150,27 @@ class RunJob(Job):
         return merged
 
 
+def network_findings(job: RunJob, instead: str = "") -> Iterator[Finding]:
+    """Pods that ask for their node's network; `instead` ends the fix, where the kind has words of its own for it."""
+    for role in job.run_roles():
+        if role.spec.template.spec.host_network:
+            yield (
+                (*role.place, "template", "spec", "hostNetwork"),
+                "gives the pod its node's network, where no NetworkPolicy holds and Google Cloud takes the pod for the "
+                f"node itself; remove it{instead}",
+            )
+
+
+def scheduler_findings(job: RunJob) -> Iterator[Finding]:
+    """Pods that ask for another scheduler than the gang's."""
+    for role in job.run_roles():
+        if job.needs_volcano and role.spec.template.spec.scheduler_name not in (None, VOLCANO):
+            yield (
+                (*role.place, "template", "spec", "schedulerName"),
+                "is not Volcano, but the job asks for a queue or gang, which only Volcano knows; remove one",
+            )
+
+
 def with_shared_memory(settings: RunSettings, template: PodTemplate) -> RunSettings:
     """Settings that give a pod with GPUs room for its worker processes, unless somebody saw to it already.
 
@@ -157,7 +178,7 @@ def with_shared_memory(settings: RunSettings, template: PodTemplate) -> RunSetti
     """
     gpus = settings.resources.kubernetes.gpus or template.resources.gpus
     seen_to = settings.shared_memory is not None or template.spec.mounts_at(SHARED_MEMORY)
-    seen_to = seen_to or any(mount.mount_path.rstrip("/") == SHARED_MEMORY for mount in settings.mounts)
+    seen_to = seen_to or any(mount.folder == SHARED_MEMORY for mount in settings.mounts)
     return settings if seen_to or not gpus else settings.model_copy(update={"shared_memory": ""})
 
 

@@ -5,15 +5,26 @@ kinds of their own here.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
-from persia_infra.jobs.run_job import RoleSpec, RunJob, RunRole, dumped, with_shared_memory
+from persia_infra.errors import findings_from
+from persia_infra.jobs.job import Workload
+from persia_infra.jobs.run_job import (
+    RoleSpec,
+    RunJob,
+    RunRole,
+    dumped,
+    network_findings,
+    scheduler_findings,
+    with_shared_memory,
+)
 from persia_infra.pod_templates import Plain, PodTemplate
 from persia_infra.pools import Placement
 from persia_infra.run_settings import RunSettings
-from persia_infra.spec import DnsLabel, Finding, refuse
+from persia_infra.spec import DnsLabel, Finding, Place, refuse
 
 API_VERSION = "batch/v1"
 
@@ -36,6 +47,8 @@ class SingleNodeJobSpec(RunJob):
     pod_failure_policy: Plain | None = None
     pod_replacement_policy: Literal["TerminatingOrFailed", "Failed"] | None = None
 
+    _was_pod: bool = PrivateAttr(default=False)
+
     def run_roles(self) -> list[RunRole]:
         """The only one."""
         return [RunRole("training", (), RoleSpec(template=self.template, pool=self.pool), 1)]
@@ -52,28 +65,20 @@ class SingleNodeJobSpec(RunJob):
 
     def notes(self) -> Iterator[Finding]:
         """What was translated, overridden or decided for the reader."""
-        yield from super().notes()
+        yield from ((_in_pod(place) if self._was_pod else place, said) for place, said in super().notes())
         if self.ttl_seconds_after_finished is not None:
             yield (
                 ("ttlSecondsAfterFinished",),
                 "removes the finished Job from the cluster, so the next update of the stack would train again",
             )
 
+    def workloads(self) -> list[Workload]:
+        """The pod, whose resources a bare Pod has elsewhere than a Job."""
+        found = super().workloads()
+        return [replace(load, resources_at=("containers",)) for load in found] if self._was_pod else found
+
     def _settings_of(self, role: RunRole) -> RunSettings:
         return with_shared_memory(super()._settings_of(role), role.spec.template)
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _from_pod(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
-        said: list[Finding] = []
-        if isinstance(data, Mapping) and "containers" in data and "template" not in data:
-            ours = {name for field, info in cls.model_fields.items() for name in (field, info.alias)}
-            pod = {key: value for key, value in data.items() if key not in ours or key == "activeDeadlineSeconds"}
-            data = {key: value for key, value in data.items() if key not in pod} | {"template": {"spec": pod}}
-            said.append(((), "a bare Pod is gone with its node; it is run as a Job, which starts it again"))
-        job = handler(data)
-        job._translated.extend(said)
-        return job
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -81,6 +86,8 @@ class SingleNodeJobSpec(RunJob):
         return self
 
     def _findings(self) -> Iterator[Finding]:
+        yield from scheduler_findings(self)
+        yield from network_findings(self)
         if self.template.spec.restart_policy == "Always":
             yield (
                 ("template", "spec", "restartPolicy"),
@@ -88,3 +95,25 @@ class SingleNodeJobSpec(RunJob):
             )
         if self.pod_failure_policy and self.template.spec.restart_policy == "OnFailure":
             yield ("podFailurePolicy",), "needs restartPolicy: Never in the template; Kubernetes refuses it otherwise"
+
+    # Last, so that it sees what the other validators refuse.
+    @model_validator(mode="wrap")
+    @classmethod
+    def _from_pod(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
+        if not isinstance(data, Mapping) or "containers" not in data or "template" in data:
+            return handler(data)
+        ours = {name for field, info in cls.model_fields.items() for name in (field, info.alias)}
+        pod = {key: value for key, value in data.items() if key not in ours or key == "activeDeadlineSeconds"}
+        data = {key: value for key, value in data.items() if key not in pod} | {"template": {"spec": pod}}
+        try:
+            job = handler(data)
+        except ValidationError as error:
+            refuse((_in_pod(place), said) for place, said in findings_from(error, cls, data))
+            raise
+        job._was_pod = True
+        job._translated.append(((), "a bare Pod is gone with its node; it is run as a Job, which starts it again"))
+        return job
+
+
+def _in_pod(place: Place) -> Place:
+    return place[2:] if place[:2] == ("template", "spec") else place

@@ -8,8 +8,9 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
+from persia_infra.errors import findings_from
 from persia_infra.jobs.mpi import MPIJobSpec
 from persia_infra.jobs.run_job import RunJob, RunRole, with_shared_memory
 from persia_infra.jobs.single_node import SingleNodeJobSpec
@@ -17,9 +18,11 @@ from persia_infra.pod_templates import PodTemplate
 from persia_infra.pools import Placement
 from persia_infra.run_settings import RunSettings
 from persia_infra.run_volumes import GcsBucket, NfsShare
-from persia_infra.spec import DnsLabel, Finding, Place, Spec, matching, refuse
+from persia_infra.spec import DnsLabel, Finding, Place, PodCount, Spec, matching, refuse
 
 _Path = Annotated[str, matching(r"/[^:]+", "no absolute path; start it with '/' and leave out ':'")]
+_FOLDER_PLACES: tuple[Place, ...] = (("dataset", "mountPath"), ("modelDir",), ("outputDir",))
+"""Where the folders' variables are described, in their order."""
 _LAUNCHER = {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}}
 
 
@@ -61,7 +64,7 @@ class TrainingJobSpec(RunJob):
     registry: str = "docker.io"
     command: list[str] = Field(default=[])
     """What trains; with several nodes it is run by `mpirun` on all of them."""
-    nodes: int = Field(default=1, ge=1)
+    nodes: PodCount = Field(default=1, ge=1)
     processes_per_node: int = Field(default=1, ge=1)
     mpi_implementation: Literal["OpenMPI", "Intel", "MPICH"] = "OpenMPI"
     dataset: SharedFolder
@@ -104,12 +107,32 @@ class TrainingJobSpec(RunJob):
 
     def notes(self) -> Iterator[Finding]:
         """What profiles override."""
-        yield from super().notes()
+        said = {(self._own_place(place), message): None for place, message in self.runs_as.notes()}
+        yield from ((place, message) for place, message in said if place is not None)
         if self.nodes > 1 and "ssh_auth_mount_path" not in self.model_fields_set:
             yield (
                 ("sshAuthMountPath",),
                 f"is {self.ssh_auth_mount_path} unless it is given; it must be in the home of the image's user",
             )
+
+    def _own_place(self, place: Place) -> Place | None:
+        """Where a part of the job that it becomes is described here; None for what is nobody's but this library's."""
+        match place:
+            case (*_, "spec", "containers", 0, "env", int(index)):
+                return _FOLDER_PLACES[index]
+            case (*_, "spec", "containers", 0, str(key)):
+                return (key,)
+            case ("settings", "volumes", 0, *_):
+                return ("dataset",)
+            case ("settings", "volumes", 1, *_):
+                return ("workspace",)
+            case ("settings", "volumes", int(index), *rest):
+                return ("settings", "volumes", index - 2, *rest)
+            case ("settings", "sharedMemory") if self.settings.shared_memory is None:
+                return None
+            case ("mpiReplicaSpecs", *_):
+                return None
+        return place
 
     @property
     def _folders(self) -> dict[str, str]:
@@ -183,6 +206,12 @@ class TrainingJobSpec(RunJob):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         refuse(self._findings())
+        try:
+            _ = self.runs_as
+        except ValidationError as error:
+            model = SingleNodeJobSpec if self.nodes == 1 else MPIJobSpec
+            refuse((self._own_place(place) or (), said) for place, said in findings_from(error, model, {}))
+            raise
         return self
 
     def _findings(self) -> Iterator[Finding]:
@@ -203,8 +232,7 @@ class TrainingJobSpec(RunJob):
                     (key,),
                     f"is outside the workspace ({root}), so it would be lost with its pod; put it below that path",
                 )
-        paths = {self.dataset.mount_path.rstrip("/"): "dataset"}
-        if self.workspace.mount_path.rstrip("/") in paths:
+        if PurePosixPath(self.workspace.mount_path) == PurePosixPath(self.dataset.mount_path):
             yield ("workspace", "mountPath"), "is the dataset's too, and one would hide the other; choose another"
         if self.nodes > 1 and not self.command:
             yield ("command",), "is missing, so the launcher would have nothing to run on the nodes; write what trains"

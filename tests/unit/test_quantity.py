@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from persia_infra.quantity import format_quantity, parse_quantity
+from persia_infra.quantity import check_quantity, format_quantity, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,17 @@ def test_what_is_no_quantity_is_refused_with_what_is_allowed(text: str) -> None:
         parse_quantity(text)
 
 
+@pytest.mark.parametrize("text", ["8Ei", "1e30", "-1e30", "9" * 30, "0.5n", "1e-10"])
+def test_what_kubernetes_cannot_count_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"than Kubernetes can count|finer than a billionth"):
+        check_quantity(text)
+
+
+@pytest.mark.parametrize("text", ["7Ei", "1n", "0.000000001", "0.0000000000", "-3"])
+def test_what_kubernetes_can_count_is_not(text: str) -> None:
+    check_quantity(text)
+
+
 def test_a_truth_value_is_no_quantity() -> None:
     with pytest.raises(ValueError, match="True"):
         parse_quantity(True)
@@ -81,6 +92,16 @@ def test_a_quantity_is_written_in_the_shortest_exact_way(value: str, binary: boo
 def test_what_is_too_fine_for_a_quantity_is_refused() -> None:
     with pytest.raises(ValueError, match="finer than a billionth"):
         format_quantity(Decimal("1e-10"))
+
+
+@given(st.from_regex(r"[+-]?[0-9]{1,30}(\.[0-9]{0,30})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?", fullmatch=True))
+def test_what_is_taken_can_be_written_again(text: str) -> None:
+    try:
+        check_quantity(text)
+    except ValueError:
+        return
+    value = parse_quantity(text)
+    assert parse_quantity(format_quantity(value)) == value
 
 
 @given(st.integers(min_value=-(10**24), max_value=10**24), st.booleans())

@@ -16,6 +16,10 @@ from persia_infra.run_settings import RunSettings
 TEMPLATE = PodTemplate.model_validate({"spec": {"containers": [{"name": "main", "image": "example/train:1"}]}})
 
 
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_WITHOUT_VALUES = {"key": "disk", "operator": "In"}
+
+
 def read(**given: Any) -> RunSettings:
     return RunSettings.model_validate(given)
 
@@ -184,7 +188,10 @@ def test_nothing_asked_changes_nothing() -> None:
         ({"envs": [{"name": "A", "value": 1}]}, "envs[0].value: must be text; put it in quotes"),
         ({"envs": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}, "envs[1].name: variable 'A' is given"),
         ({"env": [{"name": "A"}], "envs": [{"name": "B"}]}, "env: is envs in its other spelling"),
-        ({"envs": [{"name": "DB_PASSWORD", "value": "hunter2"}]}, "envs[0].value: DB_PASSWORD looks like a secret"),
+        (
+            {"envs": [{"name": "DB_PASSWORD", "value": "hunter2"}]},
+            "envs[0].value: the value of DB_PASSWORD looks like a secret",
+        ),
         (
             {"envs": [{"name": "T", "value": "1"}], "secrets": [{"name": "x", "key": "k", "env": "T"}]},
             "secrets[0].env: variable 'T' is given twice",
@@ -194,6 +201,57 @@ def test_nothing_asked_changes_nothing() -> None:
         ({"fs_group": 0}, "fs_group: 0 is root"),
         ({"run_as_user": -1}, "run_as_user: must be greater than or equal to 0"),
         ({"run_as_user": "me"}, "run_as_user: must be a whole number"),
+        ({"run_as_user": True}, "run_as_user: must be a whole number"),
+        ({"run_as_user": 2**40}, "run_as_user: is more than a number of a user or group can be"),
+        (
+            {"envs": [{"name": "DB", "value": "postgres://u:hunter2@db/runs"}]},
+            "envs[0].value: the value of DB looks like a secret",
+        ),
+        ({"secrets": [{"name": "X Y"}]}, "secrets[0].name: is no name that an object of Kubernetes can have"),
+        ({"resources": {"mem": {"limits": "1e100"}}}, "resources.mem.limits: is more than Kubernetes can count"),
+        ({"resources": {"cpu": {"requests": "1e-400"}}}, "resources.cpu.requests: is finer than a billionth"),
+        ({"resources": {"limits": {"memory": 1e100}}}, "resources.limits.memory: is more than Kubernetes can count"),
+        ({"shared_memory": "-1Gi"}, "shared_memory: leaves no room at all"),
+        ({"volumes": [volume("empty_dir", size_limit="0")]}, "volumes[0].spec.size_limit: leaves no room at all"),
+        ({"volumes": [volume("persistent_volume_claim", size="0")]}, "volumes[0].spec.size: leaves no room at all"),
+        (
+            {"volumes": [volume("persistent_volume_claim", size="1Gi", storage_class="Fast One")]},
+            "volumes[0].spec.storage_class: is no name that an object",
+        ),
+        ({"volumes": [volume("config_map", name="A b")]}, "volumes[0].spec.name: is no name that an object"),
+        ({"volumes": [volume("host_path", path="data")]}, "volumes[0].spec.path: is no absolute path"),
+        ({"volumes": [volume("host_path", path="/a/../b")]}, "volumes[0].spec.path: has '..' in it"),
+        (
+            {"volumes": [volume("host_path", path="/a", type="Folder")]},
+            "volumes[0].spec.type: not one of the values it can have; write DirectoryOrCreate",
+        ),
+        ({"volumes": [volume("nfs", server="a b", path="/")]}, "volumes[0].spec.server: is no name or address"),
+        (
+            {"volumes": [{"name": "v", "mountPath": "/v", "nfs": {"server": "a", "path": "x"}}]},
+            "volumes[0].nfs.path: is no absolute path",
+        ),
+        ({"volumes": [{**volume("empty_dir"), "sub_path": "/a"}]}, "volumes[0].sub_path: must be a path below"),
+        ({"volumes": [{**volume("empty_dir"), "sub_path": "a/../.."}]}, "volumes[0].sub_path: has '..' in it"),
+        (
+            {"volumes": [volume("empty_dir"), {**volume("empty_dir"), "name": "w", "mount_path": "//v"}]},
+            "volumes[1].mount_path: /v is mounted twice (also by v)",
+        ),
+        (
+            {"affinity": {"nodeAffinity": {"requiredDuringScheduling": {}}}},
+            "affinity.nodeAffinity.requiredDuringScheduling: unknown key",
+        ),
+        (
+            {"affinity": {"podAffinity": {_REQUIRED: [{"topologyKey": "zone", "labelSelector": {"app": "x"}}]}}},
+            f"affinity.podAffinity.{_REQUIRED}[0].labelSelector.app: unknown key",
+        ),
+        (
+            {
+                "affinity": {
+                    "nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [_WITHOUT_VALUES]}]}}
+                }
+            },
+            f"affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms[0].matchExpressions[0].values: are missing",
+        ),
         ({"tolerations": [{"operator": "Exists", "value": "x"}]}, "tolerations[0].value: has no place beside"),
         ({"tolerations": [{"value": "x"}]}, "tolerations[0].key: is missing, which only operator Exists allows"),
         ({"tolerations": [{"key": "a", "effect": "Never"}]}, "tolerations[0].effect: not one of the values"),
@@ -252,6 +310,37 @@ class TestOver:
 
         assert (merged.run_as_user, merged.fs_group, merged.node_selector) == (2000, 7, {"a": "1", "b": "3"})
         assert lost == [("nodeSelector", "a"), ("runAsUser",)]
+
+    def test_a_variable_is_one_variable_whether_from_a_secret_or_not(self) -> None:
+        literal = read(envs=[{"name": "A", "value": "1"}])
+        from_secret = read(secrets=[{"name": "s", "key": "k", "env": "A"}])
+
+        merged, lost = over(literal, from_secret)
+        assert ([one.value for one in merged.variables], lost) == (["1"], [("secrets", 0)])
+        merged, lost = over(from_secret, literal)
+        assert ([one.value for one in merged.variables], lost) == ([None], [("envs", 0)])
+
+    def test_of_two_secrets_with_the_same_keys_the_winners_comes_last_and_wins(self) -> None:
+        merged, _ = over(read(secrets=["ours"]), read(secrets=["theirs"]))
+
+        assert [source["secretRef"]["name"] for source in main(merged)["envFrom"]] == ["theirs", "ours"]
+
+    def test_a_lost_volume_takes_its_other_mounts_along(self) -> None:
+        again = [{"name": "v", "mountPath": "/again"}]
+        merged, lost = over(
+            read(volumes=[{**volume("empty_dir"), "name": "w"}]),
+            read(volumes=[volume("empty_dir")], volumeMounts=again),
+        )
+
+        assert ([one.name for one in merged.volumes], merged.volume_mounts) == (["w"], [])
+        assert lost == [("volumes", 0), ("volumeMounts", 0)]
+
+    def test_a_volume_in_the_place_of_shared_memory_is_said(self) -> None:
+        winner = read(volumes=[{**volume("empty_dir"), "mount_path": SHARED_MEMORY}])
+
+        merged, lost = over(winner, read(shared_memory="1Gi"))
+
+        assert (merged.shared_memory, lost) == (None, [("sharedMemory",)])
 
     def test_a_resource_is_decided_as_a_whole(self) -> None:
         merged, lost = over(
