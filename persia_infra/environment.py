@@ -12,10 +12,11 @@ from pydantic import Field, model_validator
 
 from persia_infra.cluster import ClusterSpec
 from persia_infra.environment_rules import gke_findings
-from persia_infra.jobs import AnyJob, Job, Workload
+from persia_infra.jobs import AnyJob, Job, PersiaJobSpec, Workload
+from persia_infra.jobs.persia_rules import shared_nats_findings
 from persia_infra.network import NetworkSpec
 from persia_infra.operator_rules import operator_findings
-from persia_infra.operators import OperatorSpec, OperatorsSpec
+from persia_infra.operators import SYSTEM_NAMESPACES, OperatorSpec, OperatorsSpec
 from persia_infra.pod_security import LEVELS, Level
 from persia_infra.pools import NodePoolSpec, Placement
 from persia_infra.quantity import format_quantity
@@ -24,7 +25,6 @@ from persia_infra.spec import DnsLabel, Finding, Spec, matching, refuse
 
 _SET_BY_OTHERS = re.compile(r"([a-z0-9.-]+\.)?(kubernetes\.io|k8s\.io|cloud\.google\.com)/")
 """Node labels that Kubernetes and GKE set, whose values depend on the machine."""
-_SYSTEM_NAMESPACES = re.compile(r"default|kube-.*|gke-.*|gmp-.*")
 
 _APIS = ("cloudresourcemanager", "compute", "container", "iam")
 
@@ -136,7 +136,7 @@ class EnvironmentSpec(Spec):
         for index, namespace in enumerate(self.namespaces):
             if namespace in self.namespaces[:index]:
                 yield ("namespaces", index), f"{namespace!r} is given twice; remove one"
-            if _SYSTEM_NAMESPACES.fullmatch(namespace):
+            if SYSTEM_NAMESPACES.fullmatch(namespace):
                 yield (
                     ("namespaces", index),
                     f"{namespace!r} belongs to Kubernetes or GKE, so this stack must not own it; choose another",
@@ -160,6 +160,11 @@ class EnvironmentSpec(Spec):
                 )
             for load in job.workloads():
                 yield from ((("jobs", name, *place), said) for place, said in self._load_findings(load))
+
+        persia = {
+            name: (self.namespace_of(job), job) for name, job in self.jobs.items() if isinstance(job, PersiaJobSpec)
+        }
+        yield from ((("jobs", *place), said) for place, said in shared_nats_findings(persia))
 
     def _load_findings(self, load: Workload) -> Iterator[Finding]:
         pool_name = self._pool_of(load)

@@ -102,7 +102,7 @@ def _message(error: Mapping[str, Any]) -> str:
             return "must be true or false"
         case "model_type" | "dict_type" | "mapping_type" | "model_attributes_type":
             return "must be a mapping of keys to values"
-        case "too_short":
+        case "too_short" | "string_too_short":
             return "is empty; give at least one"
         case "invalid_key":
             return "has a key that is no text; put it in quotes"
@@ -127,7 +127,7 @@ def dotted(keys: Sequence[str | int]) -> str:
         if isinstance(key, int):
             text += f"[{key}]"
         else:
-            text += f".{key}" if text else key
+            text += f".{key}" if text else str(key)
     return text
 
 

@@ -1,20 +1,23 @@
 """What the commands take: the name of a stack, or any YAML file with objects of the kinds that are known."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from persia_infra.environment import EnvironmentSpec
-from persia_infra.errors import InputError, Problem, dotted, nearest, problems_from
-from persia_infra.jobs import JOB_KINDS, Job, PersiaJobSpec, mpi, paddle, persia_stateful_sets, single_node
-from persia_infra.nats import NatsSpec
-from persia_infra.spec import DnsLabel, Spec
+from persia_infra.errors import InputError, Problem, dotted, findings_from, nearest, problems_from
+from persia_infra.jobs import JOB_KINDS, Job, PersiaJobSpec, SingleNodeJobSpec, mpi, paddle, single_node, stateful_set
+from persia_infra.jobs.persia_stateful_sets import read_recipe
+from persia_infra.metadata import STATUS_LEFT_OUT, ObjectMetadata
+from persia_infra.nats import NatsClusterSpec
+from persia_infra.pod_templates import TemplateMetadata
+from persia_infra.spec import Finding, Place, Spec
 from persia_infra.stack import CONFIG_KEY, find_project, find_stack, load_stack, shown_path
 from persia_infra.storage import ClaimSpec, PersistentVolumeSpec
-from persia_infra.yaml_files import read_documents
+from persia_infra.yaml_files import is_file, read_documents
 
 
 @dataclass(frozen=True)
@@ -22,14 +25,14 @@ class _Kind:
     """What a manifest of one kind is read as."""
 
     version: str
-    model: type[Job] | type[NatsSpec] | type[PersistentVolumeSpec] | type[ClaimSpec]
+    model: type[Job] | type[NatsClusterSpec] | type[PersistentVolumeSpec] | type[ClaimSpec]
     old_versions: tuple[str, ...] = ()
     """Read as well, and translated."""
 
 
 _MANIFESTS = {
     "PersiaJob": _Kind("persia.com/v1", JOB_KINDS["PersiaJob"]),
-    "NatsCluster": _Kind("nats.io/v1alpha2", NatsSpec),
+    "NatsCluster": _Kind("nats.io/v1alpha2", NatsClusterSpec),
     "MPIJob": _Kind(mpi.API_VERSION, JOB_KINDS["MPIJob"], mpi.OLD_API_VERSIONS),
     "PaddleJob": _Kind(paddle.API_VERSION, JOB_KINDS["PaddleJob"]),
     "Job": _Kind(single_node.API_VERSION, JOB_KINDS["Job"]),
@@ -39,6 +42,10 @@ _MANIFESTS = {
     "PersistentVolumeClaim": _Kind("v1", ClaimSpec),
 }
 _POD_GROUP = "PodGroup"
+_KEPT = {"Pod": ("labels", "annotations"), "PersistentVolume": ("labels",), "PersistentVolumeClaim": ("labels",)}
+"""Metadata that the object which is declared has too."""
+
+_Description = EnvironmentSpec | Job | NatsClusterSpec | PersistentVolumeSpec | ClaimSpec
 
 
 @dataclass(frozen=True)
@@ -46,30 +53,33 @@ class Described:
     """One description, and where it was found."""
 
     file: str
-    prefix: tuple[str | int, ...]
+    prefix: Place
     name: str
-    spec: EnvironmentSpec | Job | NatsSpec | PersistentVolumeSpec | ClaimSpec
+    spec: _Description
     about_file: tuple[Problem, ...] = ()
     """What there is to say of the document around the description."""
+    origins: Mapping[Place, Place] = field(default_factory=dict)
+    """Where the file says what the description has elsewhere."""
 
     def notes(self) -> Iterator[Problem]:
         """What was found worth saying, though nothing is wrong."""
         yield from self.about_file
         for place, message in self.spec.notes():
-            yield Problem(self.file, dotted((*self.prefix, *place)), message)
+            yield Problem(self.file, dotted(_traced((*self.prefix, *place), self.origins)), message)
 
 
-class _Metadata(Spec):
-    name: DnsLabel
-    namespace: DnsLabel | None = None
-    labels: dict[str, str] = Field(default={})
-    annotations: dict[str, str] = Field(default={})
+def _traced(place: Place, origins: Mapping[Place, Place]) -> Place:
+    """The place in the file, by the longest part of the way that has an origin."""
+    for length in range(len(place), 0, -1):
+        if place[:length] in origins:
+            return (*origins[place[:length]], *place[length:])
+    return place
 
 
 class _Manifest(Spec):
     api_version: str
     kind: str
-    metadata: _Metadata
+    metadata: ObjectMetadata
     spec: dict[str, Any]
     status: Any = None
 
@@ -87,6 +97,8 @@ def read_inputs(arguments: list[str]) -> list[Described]:
             found += _read(argument)
         except InputError as error:
             problems += error.problems
+        except RecursionError:
+            problems.append(Problem(argument, "", "is nested too deeply to be read"))
     if problems:
         raise InputError(problems)
     return found
@@ -94,7 +106,7 @@ def read_inputs(arguments: list[str]) -> list[Described]:
 
 def _read(argument: str) -> list[Described]:
     file = Path(argument)
-    if file.suffix not in (".yaml", ".yml") and not file.is_file():
+    if file.suffix not in (".yaml", ".yml") and not is_file(file):
         project = find_project(Path.cwd())
         stack = find_stack(argument, project)
         shown = shown_path(stack, project)
@@ -108,10 +120,15 @@ def _read(argument: str) -> list[Described]:
     found: list[Described] = []
     problems: list[Problem] = []
     groups = [document for document in documents if _is(document, _POD_GROUP)]
-    in_recipe: set[int] = set()
-    if any(_is(document, persia_stateful_sets.KIND) for document in documents):
-        job, in_recipe = _read_recipe(documents, file, argument)
-        found.append(job)
+    in_recipe = {index for index, document in enumerate(documents) if _is(document, stateful_set.KIND)}
+    if in_recipe:
+        try:
+            job, nats = _read_recipe(documents, file, argument)
+        except InputError as error:
+            problems += error.problems
+        else:
+            found.append(job)
+            in_recipe |= nats
     for index, document in enumerate(documents):
         prefix = (f"documents[{index}]",) if len(documents) > 1 else ()
         if index in in_recipe:
@@ -124,23 +141,40 @@ def _read(argument: str) -> list[Described]:
         except InputError as error:
             problems += error.problems
     if problems:
-        raise InputError(problems)
+        raise InputError(list(dict.fromkeys(problems)))
     return found
 
 
 def _read_recipe(documents: list[Any], file: Path, shown: str) -> tuple[Described, set[int]]:
-    """The PERSIA job that a file's StatefulSets are, and which documents went into it."""
-    recipe = persia_stateful_sets.read_recipe(documents, file=shown)
+    """The PERSIA job that a file's StatefulSets are, and which NatsCluster went into it."""
+    recipe = read_recipe(documents, file=shown)
+    name = file.name.partition(".")[0]
+    problems = [
+        Problem(shown, "", f"its StatefulSets are one job, which has the file's name: {said}; rename the file")
+        for said in _name_findings(name, PersiaJobSpec)
+    ]
+    notes = [Problem(shown, dotted(place), message) for place, message in recipe.notes]
+    nats = set() if recipe.nats_document is None else {recipe.nats_document}
+    for index in nats:
+        notes += _read_manifest(documents[index], shown, (f"documents[{index}]",)).about_file
     data = {**recipe.spec, **({"namespace": recipe.namespace} if recipe.namespace else {})}
     try:
         spec = PersiaJobSpec.model_validate(data)
     except ValidationError as error:
-        raise InputError(problems_from(error, PersiaJobSpec, data, file=shown)) from None
-    notes = tuple(Problem(shown, dotted(place), message) for place, message in recipe.notes)
-    used = {index for index, document in enumerate(documents) if _is(document, persia_stateful_sets.KIND)}
-    if recipe.nats_document is not None:
-        used.add(recipe.nats_document)
-    return Described(shown, (), file.name.partition(".")[0], spec, notes), used
+        found = findings_from(error, PersiaJobSpec, data)
+        problems += [Problem(shown, dotted(_traced(place, recipe.origins)), message) for place, message in found]
+        raise InputError(list(dict.fromkeys(problems))) from None
+    if problems:
+        raise InputError(problems)
+    return Described(shown, (), name, spec, tuple(notes), recipe.origins), nats
+
+
+def _name_findings(name: str, model: type[Job]) -> list[str]:
+    try:
+        ObjectMetadata(name=name)
+    except ValidationError as error:
+        return [said for _, said in findings_from(error, ObjectMetadata, {"name": name})]
+    return [said for _, said in model.name_findings(name)]
 
 
 def _is(document: object, kind: str) -> bool:
@@ -152,9 +186,7 @@ def _name(document: object) -> object:
     return metadata.get("name") if isinstance(metadata, Mapping) else None
 
 
-def _refuse_unless_some_job_is_meant(
-    group: object, documents: list[Any], file: str, prefix: tuple[str | int, ...]
-) -> None:
+def _refuse_unless_some_job_is_meant(group: object, documents: list[Any], file: str, prefix: Place) -> None:
     meant = [one for one in documents if _name(one) == _name(group) and (_is(one, "PaddleJob") or _is(one, "MPIJob"))]
     if not meant:
         said = "no job of this file has its name, so it would group no pods; write gang: true in the job instead"
@@ -171,9 +203,7 @@ def _in_gang(data: dict[str, Any], name: str, groups: list[Any]) -> dict[str, An
     return {**data, "gang": True, **queue}
 
 
-def _read_manifest(
-    document: object, file: str, prefix: tuple[str | int, ...], groups: list[Any] | None = None
-) -> Described:
+def _read_manifest(document: object, file: str, prefix: Place, groups: list[Any] | None = None) -> Described:
     if not isinstance(document, Mapping) or "kind" not in document:
         said = f"is neither a stack (config with {CONFIG_KEY}) nor an object with a kind; known: "
         raise InputError([Problem(file, dotted(prefix), said + ", ".join(_MANIFESTS))])
@@ -196,9 +226,10 @@ def _read_manifest(
     elif manifest.api_version != known.version:
         said = f"a {kind} of this version is not known, so its fields may mean something else; write {known.version}"
         raise InputError([Problem(file, dotted((*prefix, "apiVersion")), said)])
-    if issubclass(model, Job) and (wrong := list(model.name_findings(manifest.metadata.name))):
-        raise InputError([Problem(file, dotted((*prefix, "metadata", "name")), said) for _, said in wrong])
-    data = {**manifest.spec, "kind": "Job" if kind == "Pod" else kind}
+    if issubclass(model, Job) and (wrong := _name_findings(manifest.metadata.name, model)):
+        raise InputError([Problem(file, dotted((*prefix, "metadata", "name")), said) for said in wrong])
+    is_pod = kind == "Pod"
+    data = {**manifest.spec, "kind": "Job" if is_pod else kind}
     if groups:
         data = _in_gang(data, manifest.metadata.name, groups)
         about += [
@@ -206,15 +237,45 @@ def _read_manifest(
             for group in groups
             if _name(group) == manifest.metadata.name
         ]
-    if manifest.metadata.namespace and not issubclass(model, NatsSpec):
+    if manifest.metadata.namespace:
         data["namespace"] = manifest.metadata.namespace
+    origins: dict[Place, Place] = {(*prefix, "spec", "template", "spec"): (*prefix, "spec")} if is_pod else {}
     try:
         spec = model.model_validate(data)
     except ValidationError as error:
-        raise InputError(problems_from(error, model, data, file=file, prefix=(*prefix, "spec"))) from None
+        found = [((*prefix, "spec", *place), said) for place, said in findings_from(error, model, data)]
+        problems = [Problem(file, dotted(_traced(place, origins)), said) for place, said in found]
+        raise InputError(list(dict.fromkeys(problems))) from None
     for place, said in spec.settings_findings() if isinstance(spec, Job) else ():
         problem = Problem(file, dotted((*prefix, "spec", *place)), said)
         if place[-1] != "profile":
             raise InputError([problem])
         about.append(replace(problem, message="belongs to an environment; this file is read without its values"))
-    return Described(file, (*prefix, "spec"), manifest.metadata.name, spec, tuple(about))
+    about += [Problem(file, dotted((*prefix, *place)), said) for place, said in _left_out(manifest, spec)]
+    return Described(file, (*prefix, "spec"), manifest.metadata.name, _labelled(spec, manifest), tuple(about), origins)
+
+
+def _left_out(manifest: _Manifest, spec: _Description) -> Iterator[Finding]:
+    """What of a manifest has no effect when its file is read by itself."""
+    for place, said in manifest.metadata.notes(kept=_KEPT.get(manifest.kind, ())):
+        yield ("metadata", *place), said
+    if manifest.status:
+        yield ("status",), STATUS_LEFT_OUT
+    pools: list[Place] = []
+    if isinstance(spec, Job):
+        pools = [(*load.place, "pool") for load in spec.workloads() if load.pool]
+    elif isinstance(spec, NatsClusterSpec) and spec.pool:
+        pools = [("pool",)]
+    for place in dict.fromkeys(pools):
+        yield ("spec", *place), "belongs to an environment; this file is read without it, so any node with room will do"
+
+
+def _labelled(spec: _Description, manifest: _Manifest) -> _Description:
+    """The description with what its kind keeps of the metadata."""
+    metadata = manifest.metadata
+    if manifest.kind == "Pod" and isinstance(spec, SingleNodeJobSpec) and (metadata.labels or metadata.own_annotations):
+        kept = TemplateMetadata(labels=metadata.labels, annotations=metadata.own_annotations)
+        return spec.model_copy(update={"template": spec.template.model_copy(update={"metadata": kept})})
+    if isinstance(spec, PersistentVolumeSpec | ClaimSpec):
+        return spec.model_copy(update={"labels": metadata.labels})
+    return spec

@@ -13,12 +13,19 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Wit
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from persia_infra.quantity import parse_quantity
+from persia_infra.quantity import check_quantity
 
 Place = tuple[str | int, ...]
 """The keys that lead from a description to the value that a finding is about."""
 
 Finding = tuple[Place, str]
+
+MOST_PODS = 200_000
+"""GKE's limit for a cluster."""
+_IMAGE = (
+    r"([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?"
+    r"(@sha256:[0-9a-f]{64})?"
+)
 
 
 class Spec(BaseModel):
@@ -52,7 +59,15 @@ def _quantity(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, int | float):
         value = str(value)
     if isinstance(value, str):
-        parse_quantity(value)
+        check_quantity(value)
+    return value
+
+
+def _pod_count(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, bool):
+        raise ValueError("must be a whole number")
+    if isinstance(value, int) and value > MOST_PODS:
+        raise ValueError(f"is more than the {MOST_PODS} pods that one GKE cluster can run; lower it")
     return value
 
 
@@ -87,5 +102,7 @@ def matching(pattern: str, otherwise: str) -> AfterValidator:
 Quantity = Annotated[str, BeforeValidator(_quantity), WithJsonSchema({"type": "string", "format": "quantity"})]
 """A Kubernetes quantity; unquoted YAML numbers are taken too."""
 
+PodCount = Annotated[int, BeforeValidator(_pod_count)]
+Image = Annotated[str, matching(_IMAGE, "no name of an image; write one such as registry.example/team/trainer:1.2")]
 DnsLabel = Annotated[str, AfterValidator(_dns_label)]
 Cidr = Annotated[str, AfterValidator(_cidr)]

@@ -2,18 +2,36 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, ConfigDict, ValidationError
 
 from persia_infra.environment import EnvironmentSpec
 from persia_infra.errors import InputError, Problem, problems_from
-from persia_infra.yaml_files import read_documents
+from persia_infra.spec import Spec, matching
+from persia_infra.yaml_files import is_file, read_documents
 
 CONFIG_KEY = "persia-infra:environment"
 _VARIABLE_BYTES = 127 * 1024
 _MISSING = "is missing; describe the environment under this key"
+_PROJECT_FILE = "Pulumi.yaml"
+
+
+def _inside(folder: str) -> str:
+    path = PurePosixPath(folder)
+    if path.is_absolute() or ".." in path.parts or "\0" in folder:
+        raise ValueError("must be a folder inside the project; write its path from Pulumi.yaml, without '..'")
+    return folder
+
+
+class _ProjectFile(Spec):
+    """What is read of a `Pulumi.yaml`; the rest is Pulumi's."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: Annotated[str, matching(r"[A-Za-z0-9_.-]{1,100}", "no name of a project; use letters, digits, '-' and '_'")]
+    stack_config_dir: Annotated[str, AfterValidator(_inside)] | None = None
 
 
 def load_stack(file: Path, *, shown: str | None = None) -> EnvironmentSpec:
@@ -45,9 +63,18 @@ def _size_as_variable(data: Any) -> int:  # noqa: ANN401
         return 0
 
 
-def describes_environment(file: Path) -> bool:
-    """Whether the stack keeps its environment under the key that this package reads; another project need not."""
-    return CONFIG_KEY in _config(file, None)
+def describes_environment(file: Path, *, shown: str) -> bool:
+    """Whether the stack keeps its environment under the key that this package reads; another project need not.
+
+    Raises:
+        InputError: The file cannot be read, or is no configuration of a stack.
+    """
+    documents = read_documents(file, shown=shown)
+    if len(documents) > 1 or not all(isinstance(document, Mapping) for document in documents):
+        raise InputError([Problem(shown, "", "must be one mapping, with the stack's values under config")])
+    if not all(isinstance(document.get("config"), Mapping | None) for document in documents):
+        raise InputError([Problem(shown, "config", "must be a mapping of keys to values")])
+    return CONFIG_KEY in _config(file, shown)
 
 
 def _config(file: Path, shown: str | None) -> Mapping[str, Any]:
@@ -74,22 +101,22 @@ def parse_environment(data: Any, *, file: str = "") -> EnvironmentSpec:  # noqa:
 def find_project(start: Path) -> Path:
     """The nearest folder, from `start` upwards, that holds a `Pulumi.yaml`."""
     for folder in (start.resolve(), *start.resolve().parents):
-        if (folder / "Pulumi.yaml").is_file():
+        if is_file(folder / _PROJECT_FILE):
             return folder
-    raise InputError([Problem("Pulumi.yaml", "", "not found here or in any folder above; run this inside the project")])
+    raise InputError([Problem(_PROJECT_FILE, "", "not found here or in any folder above; run this inside the project")])
 
 
 def find_stack(name: str, project_dir: Path) -> Path:
     """The configuration file of a stack.
 
     Raises:
-        InputError: There is none of that name; the message lists those there are.
+        InputError: `Pulumi.yaml` describes no project, or there is no stack of that name; the message lists those
+            there are.
     """
-    settings = read_documents(project_dir / "Pulumi.yaml", shown="Pulumi.yaml")
-    first = settings[0] if settings and isinstance(settings[0], Mapping) else {}
-    folder = project_dir / str(first.get("stackConfigDir") or ".")
+    settings = _read_project(project_dir)
+    folder = project_dir / (settings.stack_config_dir or ".")
     file = folder / f"Pulumi.{name}.yaml"
-    if not file.is_file():
+    if not is_file(file):
         there = sorted(found.name.split(".")[1] for found in folder.glob("Pulumi.*.yaml"))
         raise InputError(
             [
@@ -102,6 +129,16 @@ def find_stack(name: str, project_dir: Path) -> Path:
             ]
         )
     return file
+
+
+def _read_project(project_dir: Path) -> _ProjectFile:
+    documents = read_documents(project_dir / _PROJECT_FILE, shown=_PROJECT_FILE)
+    if len(documents) != 1 or not isinstance(documents[0], Mapping):
+        raise InputError([Problem(_PROJECT_FILE, "", "must be one mapping, with the project's name and runtime")])
+    try:
+        return _ProjectFile.model_validate(documents[0])
+    except ValidationError as error:
+        raise InputError(problems_from(error, _ProjectFile, documents[0], file=_PROJECT_FILE)) from None
 
 
 def shown_path(file: Path, project_dir: Path) -> str:

@@ -15,6 +15,8 @@ from persia_infra.spec import DnsLabel, Finding, Quantity, Spec, refuse
 
 class _Storage(Spec):
     namespace: DnsLabel | None = Field(default=None, exclude=True)
+    labels: dict[str, str] = Field(default={}, exclude=True)
+    """Of the object, by which a claim may select a volume."""
     access_modes: list[AccessMode] = Field(min_length=1)
     volume_mode: Literal["Filesystem", "Block"] | None = None
     storage_class_name: str | None = None

@@ -9,6 +9,15 @@ import yaml
 from persia_infra.errors import InputError, Problem
 
 _LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_CONVERTED = frozenset(f"tag:yaml.org,2002:{name}" for name in ("bool", "float", "int", "timestamp"))
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; not so if the path is none that the system can have."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def read_documents(file: Path, *, shown: str | None = None) -> list[Any]:
@@ -30,6 +39,8 @@ def read_documents(file: Path, *, shown: str | None = None) -> list[Any]:
         raise InputError([Problem(called, "", "is not UTF-8 text, so it cannot be YAML")]) from None
     except OSError as error:
         raise InputError([Problem(called, "", f"cannot be read: {error.strerror}")]) from None
+    except ValueError:
+        raise InputError([Problem(called, "", "is no path that a file can have")]) from None
     try:
         return parse_documents(text)
     except yaml.MarkedYAMLError as error:
@@ -45,7 +56,7 @@ def parse_documents(text: str) -> list[Any]:
     """Every document of a text that is not empty.
 
     Raises:
-        YAMLError: It is no YAML, or has a key twice in one mapping.
+        YAMLError: It is no YAML, has a key twice in one mapping, or an impossible date or number.
         RecursionError: It is nested too deeply.
     """
     return [document for document in _documents(text) if document is not None]
@@ -55,32 +66,55 @@ def _documents(text: str) -> Iterator[Any]:
     loader = _LOADER(text)
     try:
         while loader.check_node():
-            node = loader.get_node()
-            _refuse_doubled_keys(node)
-            yield loader.construct_document(node)
+            root = loader.get_node()
+            for node in _nodes(root):
+                if isinstance(node, yaml.MappingNode):
+                    _refuse_doubled_keys(node)
+                elif isinstance(node, yaml.ScalarNode):
+                    _refuse_impossible_value(node, loader)
+            yield loader.construct_document(root)
     finally:
         loader.dispose()
 
 
-def _refuse_doubled_keys(root: yaml.Node) -> None:
-    """Plain YAML would silently drop the first of two values under one key."""
+def _nodes(root: yaml.Node) -> Iterator[yaml.Node]:
+    """Every node once, however often it is referred to."""
     waiting, seen = [root], set()
     while waiting:
         node = waiting.pop()
-        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+        if id(node) in seen:
             continue
         seen.add(id(node))
+        yield node
         if isinstance(node, yaml.SequenceNode):
             waiting += node.value
-            continue
-        keys = set()
-        for key, value in node.value:
-            name = (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else None
-            if name in keys and key.value != "<<":
-                problem = f"the key {key.value!r} is given twice; remove one"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            keys |= {name} - {None}
-            waiting.append(value)
+        elif isinstance(node, yaml.MappingNode):
+            waiting += [part for pair in node.value for part in pair]
+
+
+def _refuse_doubled_keys(node: yaml.MappingNode) -> None:
+    """Plain YAML would silently drop the first of two values under one key."""
+    keys = set()
+    for key, _ in node.value:
+        name = (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else None
+        if name in keys and key.value != "<<":
+            problem = f"the key {key.value!r} is given twice; remove one"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+        keys |= {name} - {None}
+
+
+def _refuse_impossible_value(node: yaml.ScalarNode, loader: Any) -> None:  # noqa: ANN401
+    """What looks like a date or a number but is none that can be had, such as 2021-99-99."""
+    if node.tag not in _CONVERTED:
+        return
+    try:
+        value = loader.construct_object(node)
+    except (ArithmeticError, AttributeError, LookupError, ValueError):
+        problem = "looks like a number or a date and is none; put it in quotes"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        problem = "a number takes more than the 64 bits that there are for it; lower it, or put it in quotes"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 class _ReadableDumper(yaml.SafeDumper):

@@ -21,7 +21,7 @@ from persia_infra.pod_security import Need, security_need
 from persia_infra.pods import EnvVar, Resources, Volume
 from persia_infra.run_settings import RunSettings
 from persia_infra.run_volumes import Share
-from persia_infra.spec import DnsLabel, Finding, refuse
+from persia_infra.spec import DnsLabel, Finding, Place, refuse
 
 METRICS_RESOURCES = Resources(requests={"cpu": "50m", "memory": "64Mi"}, limits={"memory": "256Mi"})
 
@@ -172,11 +172,25 @@ class PersiaJobSpec(Job):
         yield from persia_rules.notes(self)
         for key, role in self.roles.items():
             whose = f"the profile {role.profile!r} or the role's settings" if role.profile else "the role's settings"
-            for place in self.settled(key, "job").overridden:
-                yield (key, *place), f"does not count: {whose} say otherwise, and win"
+            settled = self.settled(key, "job")
+            for place in settled.overridden:
+                at = place if place[0] == "volumes" else (key, *place)
+                yield at, f"does not count: {whose} say otherwise, and win"
+            given = {variable.name: variable for variable in settled.settings.variables}
+            for place, variable in self._variables():
+                if given.get(variable.name, variable) != variable:
+                    yield place, f"does not count for {key}: {whose} say otherwise, and win"
         if self.nats:
             for place, message in self.nats.notes():
                 yield ("nats", *place), message
+
+    def _variables(self) -> Iterator[tuple[Place, EnvVar]]:
+        """Those of all roles, by where they are described."""
+        if "log_level" in self.model_fields_set:
+            yield ("logLevel",), EnvVar(name="LOG_LEVEL", value=self.log_level)
+        for name, path in self.persia_env.model_dump(by_alias=True, exclude_none=True).items():
+            yield ("persiaEnv", name), EnvVar(name=name, value=path)
+        yield from ((("env", index), variable) for index, variable in enumerate(self.env))
 
     @model_validator(mode="wrap")
     @classmethod

@@ -40,7 +40,8 @@ def in_todays_words(described: Mapping[str, Any]) -> tuple[dict[str, Any], list[
     paths = {old: new for old, new in _PATHS.items() if old in job}
     if paths:
         values = {new: job.pop(old) for old, new in paths.items()}
-        job["persiaEnv"] = {**job.get("persiaEnv", {}), **values}
+        given = job.get("persiaEnv", {})
+        job["persiaEnv"] = {**given, **values} if isinstance(given, Mapping) else given
         notes += [((old,), f"is from before December 2021; taken as persiaEnv.{new}") for old, new in paths.items()]
     for old, new in _ROLES.items():
         if old in job:
@@ -88,7 +89,9 @@ def _variables(described: list[Any], place: Place, notes: list[Finding]) -> list
     translated = []
     for index, variable in enumerate(described):
         name = variable.get("name") if isinstance(variable, Mapping) else None
-        if name in _VARIABLES:
+        if not isinstance(name, str):
+            pass
+        elif name in _VARIABLES:
             variable = {**variable, "name": _VARIABLES[name]}
             notes.append(
                 (

@@ -1,13 +1,14 @@
 """The four roles of a PERSIA job: what their pods are like and where they run."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from persia_infra.pod_templates import Affinity, PodSecurity, Toleration
-from persia_infra.pods import EnvVar, Resources, VolumeMount
+from persia_infra.affinity import Affinity
+from persia_infra.pod_templates import PodSecurity, Toleration
+from persia_infra.pods import ABOVE_ZERO, EnvVar, Resources, VolumeMount
 from persia_infra.run_settings import RunSettings
-from persia_infra.spec import DnsLabel, Quantity, Spec
+from persia_infra.spec import DnsLabel, Image, PodCount, Quantity, Spec
 
 Mode = Literal["native", "operator"]
 """As workloads of Kubernetes itself, or as an object that the system's own operator acts on."""
@@ -16,10 +17,10 @@ Mode = Literal["native", "operator"]
 class PersiaEnv(Spec):
     """Paths inside the containers, under the names of the variables that carry them."""
 
-    global_config: str | None = Field(default=None, alias="PERSIA_GLOBAL_CONFIG")
-    embedding_config: str | None = Field(default=None, alias="PERSIA_EMBEDDING_CONFIG")
-    nn_worker_entry: str | None = Field(default=None, alias="PERSIA_NN_WORKER_ENTRY")
-    dataloader_entry: str | None = Field(default=None, alias="PERSIA_DATALOADER_ENTRY")
+    global_config: str | None = Field(default=None, min_length=1, alias="PERSIA_GLOBAL_CONFIG")
+    embedding_config: str | None = Field(default=None, min_length=1, alias="PERSIA_EMBEDDING_CONFIG")
+    nn_worker_entry: str | None = Field(default=None, min_length=1, alias="PERSIA_NN_WORKER_ENTRY")
+    dataloader_entry: str | None = Field(default=None, min_length=1, alias="PERSIA_DATALOADER_ENTRY")
 
 
 class Role(Spec):
@@ -28,11 +29,11 @@ class Role(Spec):
     What is excluded from its dump is no part of PERSIA's own resource definition.
     """
 
-    replicas: int = Field(ge=0)
+    replicas: PodCount = Field(ge=0)
     resources: Resources = Resources()
     volume_mounts: list[VolumeMount] = Field(default=[])
     env: list[EnvVar] = Field(default=[])
-    image: str | None = None
+    image: Image | None = None
     pool: DnsLabel | None = Field(default=None, exclude=True)
     node_selector: dict[str, str] = Field(default={}, exclude=True)
     """Labels that the nodes must have besides the pool's."""
@@ -75,5 +76,5 @@ class NnWorker(ScriptedRole):
     """The role that trains the dense part, usually on GPUs."""
 
     nproc_per_node: int = Field(ge=1)
-    shared_memory: Quantity | None = Field(default=None, exclude=True)
+    shared_memory: Annotated[Quantity, ABOVE_ZERO] | None = Field(default=None, exclude=True)
     """Upper bound of /dev/shm, which counts as the container's memory; without one the memory limit is it."""

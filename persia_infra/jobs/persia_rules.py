@@ -1,6 +1,6 @@
 """What makes a PERSIA job wrong although each part of its description is right, and what is worth saying of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from persia_infra.jobs.persia_dialects import NATS_URL
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from persia_infra.jobs.persia import PersiaJobSpec
 
 _SET_FOR_EACH_POD = frozenset(("REPLICA_INDEX", "REPLICA_SIZE", "NPROC_PER_NODE", "RANK", "LOCAL_RANK", "WORLD_SIZE"))
+_LOG_LEVELS = frozenset(("trace", "debug", "info", "warn", "error", "off"))
 _CONFIG_MAP_BYTES = 1024 * 1024
 _NEWER_VOLUME_SOURCES = frozenset(("ephemeral",))
 """Of the sources known here, those that the PersiaJob resource definition, of Kubernetes 1.17, lacks."""
@@ -23,6 +24,7 @@ def findings(job: "PersiaJobSpec") -> Iterator[Finding]:
     yield from _size_findings(job)
     yield from _env_findings(job)
     yield from _nats_findings(job)
+    yield from _log_findings(job)
     yield from _volume_findings(job)
     yield from _role_findings(job)
     if job.mode == "operator":
@@ -36,10 +38,11 @@ def findings(job: "PersiaJobSpec") -> Iterator[Finding]:
 
 def notes(job: "PersiaJobSpec") -> Iterator[Finding]:
     """What has no effect, or another one than a reader would think."""
-    if job.mode == "native" and job.restart_policy in ("Never", "OnFailure"):
+    if job.mode == "native" and job.restart_policy != "Always":
         yield (
             ("restartPolicy",),
-            f"{job.restart_policy} has no effect on native workloads: a StatefulSet always restarts its pods",
+            "is Always for native workloads, whatever it says: a training that has ended begins anew, and its machines "
+            "stay rented; write Always if that is meant, or remove the job when it is done",
         )
     if job.mode == "operator":
         yield (
@@ -61,6 +64,16 @@ def notes(job: "PersiaJobSpec") -> Iterator[Finding]:
                 "leaves num_hashmap_internal_shards to PERSIA, which takes 100 here but 1000 when the section is left "
                 "out",
             )
+
+
+def _log_findings(job: "PersiaJobSpec") -> Iterator[Finding]:
+    levels = {part.rpartition("=")[2].strip().lower() for part in job.log_level.split(",")}
+    if not levels & _LOG_LEVELS:
+        yield (
+            ("logLevel",),
+            "names no level, so PERSIA would log errors alone; write trace, debug, info, warn or error, or a list "
+            "such as info,persia=debug",
+        )
 
 
 def _config_findings(job: "PersiaJobSpec") -> Iterator[Finding]:
@@ -135,6 +148,34 @@ def _nats_findings(job: "PersiaJobSpec") -> Iterator[Finding]:
         yield ("env",), f"{NATS_URL} has a user in it, which PERSIA takes for a part of the host; remove it"
     if url and url.value is not None and not url.value.strip():
         yield ("env",), f"{NATS_URL} is empty, so no role would find another; remove it, or name a server"
+    elif url and url.value and "://" in url.value and not url.value.startswith(("nats://", "tls://")):
+        yield ("env",), f"{NATS_URL} is no address of NATS; write one such as nats://nats.example:4222"
+
+
+def shared_nats_findings(jobs: "Mapping[str, tuple[str, PersiaJobSpec]]") -> Iterator[Finding]:
+    """Jobs that would hear each other, by their name, with the namespace of each."""
+    users: dict[str, str] = {}
+    for name, (namespace, job) in jobs.items():
+        url = job.given_nats_url
+        if url is not None and not url.value:
+            continue
+        address = _full_address(url.value, namespace) if url and url.value else f"{name}-nats.{namespace}:4222"
+        other = users.setdefault(address, name)
+        if other != name:
+            place, said = (name, other) if url else (other, name)
+            yield (
+                (place, "env"),
+                f"{NATS_URL} names the NATS of the job {said} too, and PERSIA's subjects carry no job's name, so "
+                "each would get the other's batches; remove it here, and the job gets a NATS of its own",
+            )
+
+
+def _full_address(url: str, namespace: str) -> str:
+    """Host with namespace, and port: `nats://bus` and `nats://bus.training.svc:4222` are one."""
+    host, _, port = url.strip().split("://")[-1].rstrip("/").partition(":")
+    if "." not in host:
+        host = f"{host}.{namespace}"
+    return f"{host.removesuffix('.cluster.local').removesuffix('.svc')}:{port or 4222}"
 
 
 def _volume_findings(job: "PersiaJobSpec") -> Iterator[Finding]:
@@ -150,7 +191,7 @@ def _volume_findings(job: "PersiaJobSpec") -> Iterator[Finding]:
         taken = {job.CONFIG_FOLDER: "inline configuration"} if job.config_files else {}
         taken |= {job.SCRIPT_FOLDER: "inline script"} if job.script(key) else {}
         for index, mount in enumerate(role.volume_mounts):
-            folder = mount.mount_path.rstrip("/")
+            folder = mount.folder
             if folder in taken:
                 yield (
                     (key, "volumeMounts", index, "mountPath"),

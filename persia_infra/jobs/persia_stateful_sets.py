@@ -6,12 +6,14 @@ persia-launcher instead, with the paths that the containers' variables name or, 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
-from persia_infra.errors import InputError, Problem, dotted, nearest
-from persia_infra.spec import Finding, Place
+from pydantic import ValidationError
 
-API_VERSION, KIND = "apps/v1", "StatefulSet"
+from persia_infra.errors import InputError, Problem, dotted, findings_from, nearest
+from persia_infra.jobs.stateful_set import CONTAINER, KIND, POD, StatefulSet
+from persia_infra.spec import Finding, Place
 
 _ROLE_WORDS = {
     "trainer": "nnWorker",
@@ -34,23 +36,38 @@ _RECIPE_PATHS = {
     "PERSIA_NN_WORKER_ENTRY": "/workspace/persia-exp/train.py",
     "PERSIA_DATALOADER_ENTRY": "/workspace/persia-exp/data_compose.py",
 }
-_NEEDED_BY = {"PERSIA_NN_WORKER_ENTRY": "nnWorker", "PERSIA_DATALOADER_ENTRY": "dataloader"}
-_FROM_CONTAINER = ("resources", "image", "volumeMounts")
-_FROM_POD = ("nodeSelector", "tolerations", "affinity", "serviceAccountName", "priorityClassName", "securityContext")
-_LAUNCHING = frozenset(("name", "args", "command", "env", "imagePullPolicy", "ports", *_FROM_CONTAINER))
-_POD_KEYS = frozenset(("containers", "volumes", "restartPolicy", *_FROM_POD))
+_READ_BY = {
+    "PERSIA_GLOBAL_CONFIG": ("embeddingWorker", "embeddingParameterServer"),
+    "PERSIA_EMBEDDING_CONFIG": ("embeddingWorker", "embeddingParameterServer"),
+    "PERSIA_NN_WORKER_ENTRY": ("nnWorker",),
+    "PERSIA_DATALOADER_ENTRY": ("dataloader",),
+}
+_FROM_CONTAINER = {"resources", "image", "volume_mounts"}
+_FROM_POD = {
+    "node_selector",
+    "tolerations",
+    "affinity",
+    "service_account_name",
+    "priority_class_name",
+    "security_context",
+}
 _SET_FOR_EACH_POD = frozenset(("REPLICA_SIZE", "REPLICA_INDEX", "NPROC_PER_NODE"))
+_NATS = ("PERSIA_NATS_IP", "PERSIA_NATS_URL")
 
 
 @dataclass
 class Recipe:
     """The PersiaJob that the documents of one file add up to."""
 
-    spec: dict[str, Any]
+    spec: dict[str, Any] = field(
+        default_factory=lambda: {"kind": "PersiaJob", "restartPolicy": "Always", "persiaEnv": {}}
+    )
     namespace: str | None = None
     notes: list[Finding] = field(default_factory=list)
     nats_document: int | None = None
     """The NatsCluster that the roles use, which becomes the job's own."""
+    origins: dict[Place, Place] = field(default_factory=dict)
+    """Where in the file each part of the job was said."""
 
 
 def read_recipe(documents: Sequence[Any], *, file: str = "") -> Recipe:
@@ -59,152 +76,191 @@ def read_recipe(documents: Sequence[Any], *, file: str = "") -> Recipe:
     Raises:
         InputError: A StatefulSet is no role of PERSIA, or says what cannot be kept.
     """
-    problems: list[Problem] = []
-    recipe = Recipe({"kind": "PersiaJob", "persiaEnv": {}})
-    variables: dict[str, str] = {}
+    recipe = Recipe()
+    found: list[Finding] = []
+    said: dict[Finding, list[int]] = {}
     for index, document in enumerate(documents):
-        if isinstance(document, Mapping) and document.get("kind") == KIND:
-            place: Place = (f"documents[{index}]",) if len(documents) > 1 else ()
-            reader = _StatefulSet(document, place, recipe, variables)
-            problems += [Problem(file, dotted(at), said) for at, said in reader.read()]
-    if problems:
-        raise InputError(problems)
-    _fill_in_paths(recipe, variables)
-    _take_nats(recipe, documents)
+        if not isinstance(document, Mapping) or document.get("kind") != KIND:
+            continue
+        at = _document(documents, index)
+        try:
+            described = StatefulSet.model_validate(document)
+        except ValidationError as error:
+            found += [((*at, *place), message) for place, message in findings_from(error, StatefulSet, document)]
+            continue
+        reader = _Role(described, at, recipe)
+        found += [((*at, *place), message) for place, message in reader.read()]
+        for note in dict.fromkeys(reader.notes):
+            said.setdefault(note, []).append(index)
+    found += _take_nats(recipe, documents)
+    if found:
+        raise InputError([Problem(file, dotted(place), message) for place, message in found])
+    in_order = sorted(said.items(), key=lambda one: len(one[1]))
+    recipe.notes[:0] = [((*_document(documents, *where), *place), text) for (place, text), where in in_order]
+    _fill_in_paths(recipe)
     return recipe
 
 
-def _fill_in_paths(recipe: Recipe, variables: Mapping[str, str]) -> None:
+def _document(documents: Sequence[Any], *indexes: int) -> Place:
+    """Where something is said, of one document or of several in the same words."""
+    return (f"documents[{','.join(map(str, indexes))}]",) if len(documents) > 1 else ()
+
+
+def _fill_in_paths(recipe: Recipe) -> None:
+    paths = recipe.spec["persiaEnv"]
+    unmounted: dict[str, list[str]] = {}
     for name, usual in _RECIPE_PATHS.items():
-        if _NEEDED_BY.get(name, "") not in ("", *recipe.spec):
+        readers = [role for role in _READ_BY[name] if role in recipe.spec]
+        if not readers and name in ("PERSIA_NN_WORKER_ENTRY", "PERSIA_DATALOADER_ENTRY"):
             continue
-        recipe.spec["persiaEnv"][name] = variables.get(name, usual)
-        if name not in variables:
+        if name not in paths:
+            paths[name] = usual
             recipe.notes.append(((), f"{name} is in the launch script, not in the manifest; taken as {usual}"))
+        for role in readers:
+            if not _is_mounted(paths[name], recipe.spec[role]):
+                unmounted.setdefault(str(PurePosixPath(paths[name]).parent), []).append(role)
+    for folder, roles in unmounted.items():
+        whose = ", ".join(dict.fromkeys(roles))
+        said = f"no volume is mounted over {folder} in {whose}, so its files must be in the image; else mount one"
+        recipe.notes.append(((), said))
 
 
-def _take_nats(recipe: Recipe, documents: Sequence[Any]) -> None:
+def _is_mounted(path: str, role: Mapping[str, Any]) -> bool:
+    return any(PurePosixPath(path).is_relative_to(mount["mountPath"]) for mount in role.get("volumeMounts", ()))
+
+
+def _take_nats(recipe: Recipe, documents: Sequence[Any]) -> Iterator[Finding]:
     """The cluster that the roles' variables name, when it is described in the same file, becomes the job's own."""
-    url = next((entry["value"] for entry in recipe.spec.get("env", []) if entry["name"] == "PERSIA_NATS_URL"), "")
+    url = next((entry["value"] for entry in recipe.spec.get("env", [])), "")
     host = url.removeprefix("nats://").partition(":")[0].partition(".")[0]
+    if not host:
+        return
     for index, document in enumerate(documents):
         if not isinstance(document, Mapping) or document.get("kind") != "NatsCluster":
             continue
-        name = document.get("metadata", {}).get("name")
-        if name == host and isinstance(document.get("spec"), Mapping):
-            recipe.nats_document = index
-            recipe.spec["nats"] = dict(document["spec"])
-            recipe.spec["env"] = [entry for entry in recipe.spec["env"] if entry["name"] != "PERSIA_NATS_URL"]
-            said = f"the NatsCluster {name} is only for these roles; it becomes the job's own NATS"
-            recipe.notes.append(((f"documents[{index}]",), said))
-            return
+        metadata, spec = document.get("metadata"), document.get("spec")
+        if not isinstance(metadata, Mapping) or not isinstance(spec, Mapping) or metadata.get("name") != host:
+            continue
+        at = _document(documents, index)
+        namespace = metadata.get("namespace") or recipe.namespace
+        if recipe.namespace and namespace != recipe.namespace:
+            yield (
+                (*at, "metadata", "namespace"),
+                "is not the roles', but their NATS goes where they are; make them equal",
+            )
+        recipe.namespace = namespace
+        recipe.nats_document = index
+        recipe.spec["nats"] = dict(spec)
+        recipe.origins["nats",] = (*at, "spec")
+        del recipe.spec["env"], recipe.origins["env",]
+        recipe.notes.append((at, f"the NatsCluster {host} is only for these roles; it becomes the job's own NATS"))
+        return
 
 
-class _StatefulSet:
-    def __init__(self, document: Mapping[str, Any], place: Place, recipe: Recipe, variables: dict[str, str]) -> None:
-        self._document = document
+class _Role:
+    def __init__(self, described: StatefulSet, place: Place, recipe: Recipe) -> None:
+        self._described = described
         self._place = place
         self._recipe = recipe
-        self._variables = variables
+        self.notes: list[Finding] = []
 
     def read(self) -> Iterator[Finding]:
         """Adds the role to the recipe; what cannot be kept is yielded."""
-        if self._document.get("apiVersion") != API_VERSION:
-            yield (*self._place, "apiVersion"), f"a StatefulSet of this version is not known; write {API_VERSION}"
-            return
-        try:
-            metadata, spec = self._document["metadata"], self._document["spec"]
-            name, pod = str(metadata["name"]), spec["template"]["spec"]
-            containers, replicas = pod["containers"], spec.get("replicas", 1)
-            (container,) = containers
-            words = [str(word) for word in (*container.get("command", ()), *container.get("args", ()))]
-        except (KeyError, TypeError, AttributeError, ValueError):
-            said = "is no StatefulSet with one container; write metadata.name, spec.replicas and spec.template.spec"
-            yield self._place, said
-            return
-        role = next((_ROLE_WORDS[word] for word in (*reversed(words), name) if word in _ROLE_WORDS), None)
+        described, spec = self._described, self._recipe.spec
+        name = described.metadata.name
+        yield from described.findings()
+        role = next((_ROLE_WORDS[word] for word in (*reversed(described.words), name) if word in _ROLE_WORDS), None)
         if role is None:
             near = nearest(name, ["trainer", "data-compose", "middleware", "emb-server"])
-            yield (*self._place, "metadata", "name"), f"nothing says which role of PERSIA this is; {near}"
+            yield ("metadata", "name"), f"nothing says which role of PERSIA this is; {near}"
             return
-        if role in self._recipe.spec:
-            yield (*self._place, "metadata", "name"), f"is a second StatefulSet of the role {role}; keep one"
+        if role in spec:
+            yield ("metadata", "name"), f"is a second StatefulSet of the role {role}; keep one"
             return
-        yield from self._unknown(pod, container)
-        described: dict[str, Any] = {"replicas": replicas}
-        described |= {key: container[key] for key in _FROM_CONTAINER if key in container}
-        described |= {key: pod[key] for key in _FROM_POD if key in pod}
-        yield from self._read_variables(container.get("env") or [], role, described)
-        yield from self._share("imagePullPolicy", container.get("imagePullPolicy"))
-        yield from self._read_volumes(pod.get("volumes") or [])
-        self._recipe.spec[role] = described
-        self._recipe.namespace = metadata.get("namespace") or self._recipe.namespace
-        self._say(("metadata", "name"), f"the StatefulSet {name} is taken as the role {role}")
-        script = next((word for word in words if word.endswith(".sh")), None)
-        if script:
-            self._say(
-                ("spec", "template", "spec", "containers", 0, "args"),
-                f"{script} is not run: persia-launcher starts the role with the same settings",
-            )
-        if "status" in self._document:
-            self._say(("status",), "has no effect: Kubernetes writes it")
+        self.notes.append((("metadata", "name"), f"the StatefulSet {name} is taken as the role {role}"))
+        self.notes += described.notes()
+        spec[role] = {
+            "replicas": described.spec.replicas,
+            **described.container.model_dump(include=_FROM_CONTAINER, by_alias=True, exclude_unset=True),
+            **described.pod.model_dump(include=_FROM_POD, by_alias=True, exclude_unset=True),
+        }
+        self._came_from((role,), CONTAINER)
+        self._came_from((role, "replicas"), ("spec", "replicas"))
+        for key in described.pod.model_dump(include=_FROM_POD, by_alias=True):
+            self._came_from((role, key), (*POD, key))
+        yield from self._read_variables(role)
+        yield from self._share_namespace()
+        yield from self._share_pull_policy()
+        yield from self._share_volumes()
 
-    def _say(self, place: Place, message: str) -> None:
-        self._recipe.notes.append(((*self._place, *place), message))
+    def _came_from(self, place: Place, origin: Place) -> None:
+        self._recipe.origins.setdefault(place, (*self._place, *origin))
 
-    def _unknown(self, pod: Mapping[str, Any], container: Mapping[str, Any]) -> Iterator[Finding]:
-        inside = (*self._place, "spec", "template", "spec")
-        for key in pod.keys() - _POD_KEYS:
-            yield (*inside, key), f"is not kept in a PersiaJob; {nearest(key, sorted(_POD_KEYS))}"
-        for key in container.keys() - _LAUNCHING:
-            yield (*inside, "containers", 0, key), f"is not kept in a PersiaJob; {nearest(key, sorted(_LAUNCHING))}"
-
-    def _read_variables(self, listed: list[Any], role: str, described: dict[str, Any]) -> Iterator[Finding]:
-        place = (*self._place, "spec", "template", "spec", "containers", 0, "env")
+    def _read_variables(self, role: str) -> Iterator[Finding]:
+        described = self._recipe.spec[role]
         kept = []
-        for index, variable in enumerate(listed):
-            name, value = variable.get("name"), variable.get("value")
+        for index, variable in enumerate(self._described.container.env):
+            name, value, place = variable.name, variable.value, (*CONTAINER, "env", index)
             if name == "NPROC_PER_NODE" and role == "nnWorker":
-                described["nprocPerNode"] = int(value) if str(value).isdigit() else value
-            elif name == "REPLICA_SIZE" and str(value) != str(described["replicas"]):
+                described["nprocPerNode"] = int(value) if value and value.isdecimal() else value
+                self._came_from((role, "nprocPerNode"), (*place, "value"))
+            elif name == "REPLICA_SIZE" and value != str(described["replicas"]):
                 yield (
-                    (*place, index, "value"),
+                    (*place, "value"),
                     f"says {value} but replicas is {described['replicas']}, so the role would wait for pods that never "
                     "come, or ignore some; make them equal",
                 )
             elif name in _RECIPE_PATHS and value:
-                if self._variables.setdefault(name, value) != value:
-                    yield (*place, index, "value"), f"{name} has another value in another role; a job has one"
-            elif name in ("PERSIA_NATS_IP", "PERSIA_NATS_URL") and value:
-                if name == "PERSIA_NATS_IP":
-                    self._say(
-                        (*place[len(self._place) :], index, "name"),
-                        "PERSIA_NATS_IP is read by no PERSIA since December 2021; taken as PERSIA_NATS_URL",
-                    )
-                yield from self._share_nats(value, (*place, index, "value"))
+                if self._recipe.spec["persiaEnv"].setdefault(name, value) != value:
+                    yield (*place, "value"), f"{name} has another value in another role; a job has one"
+                self._came_from(("persiaEnv", name), (*place, "value"))
+            elif name in _NATS and value:
+                yield from self._share_nats(name, value, place)
             elif name not in _SET_FOR_EACH_POD:
-                kept.append(variable)
+                self._came_from((role, "env", len(kept)), place)
+                kept.append(variable.model_dump(by_alias=True, exclude_unset=True))
+            if name == "PERSIA_PORT":
+                said = "PERSIA_PORT has no effect: persia-launcher starts the role on PERSIA's own port"
+                self.notes.append(((*CONTAINER, "env"), said))
         if role == "nnWorker" and "nprocPerNode" not in described:
-            yield place, "says no NPROC_PER_NODE, so nobody can tell how many processes train on each node; add it"
+            yield (
+                (*CONTAINER, "env"),
+                "says no NPROC_PER_NODE, so nobody can tell how many processes train on each node; add it",
+            )
         if kept:
             described["env"] = kept
 
-    def _share_nats(self, url: str, place: Place) -> Iterator[Finding]:
+    def _share_nats(self, name: str, url: str, place: Place) -> Iterator[Finding]:
+        if name == "PERSIA_NATS_IP":
+            said = "PERSIA_NATS_IP is read by no PERSIA since December 2021; taken as PERSIA_NATS_URL"
+            self.notes.append(((*CONTAINER, "env"), said))
         shared = self._recipe.spec.setdefault("env", [{"name": "PERSIA_NATS_URL", "value": url}])
+        self._came_from(("env",), (*place, "value"))
         if shared[0]["value"] != url:
-            yield place, "is another NATS than the other roles use, so they would not find each other; write one"
+            said = "is another NATS than the other roles use, so they would not find each other; write one"
+            yield (*place, "value"), said
 
-    def _share(self, key: str, value: Any) -> Iterator[Finding]:  # noqa: ANN401
-        if value is not None and self._recipe.spec.setdefault(key, value) != value:
-            place = (*self._place, "spec", "template", "spec", "containers", 0, key)
+    def _share_namespace(self) -> Iterator[Finding]:
+        namespace = self._described.metadata.namespace
+        if namespace and self._recipe.namespace not in (None, namespace):
+            yield ("metadata", "namespace"), "differs from the other roles', but a job is in one; make them equal"
+        self._recipe.namespace = self._recipe.namespace or namespace
+
+    def _share_pull_policy(self) -> Iterator[Finding]:
+        place = (*CONTAINER, "imagePullPolicy")
+        policy = self._described.container.image_pull_policy
+        if policy and self._recipe.spec.setdefault("imagePullPolicy", policy) != policy:
             yield place, "differs from the other roles', but a PersiaJob has one for all; make them equal"
+        self._came_from(("imagePullPolicy",), place)
 
-    def _read_volumes(self, listed: list[Any]) -> Iterator[Finding]:
+    def _share_volumes(self) -> Iterator[Finding]:
         shared = self._recipe.spec.setdefault("volumes", [])
-        for index, volume in enumerate(listed):
-            same = [other for other in shared if other.get("name") == volume.get("name")]
+        for index, volume in enumerate(self._described.pod.volumes):
+            one = volume.model_dump(by_alias=True, exclude_unset=True)
+            same = [other for other in shared if other["name"] == volume.name]
             if not same:
-                shared.append(volume)
-            elif same[0] != volume:
-                place = (*self._place, "spec", "template", "spec", "volumes", index)
+                self._came_from(("volumes", len(shared)), (*POD, "volumes", index))
+                shared.append(one)
+            elif same[0] != one:
+                place = (*POD, "volumes", index)
                 yield place, "differs from the other roles' volume of this name; rename one of them"

@@ -274,7 +274,7 @@ def _passphrase(stack_file: Path) -> str:
 
 def _stack_file(project: Path, stack: str) -> Path:
     settings = yaml.safe_load((project / "Pulumi.yaml").read_text())
-    return project / settings.get("stackConfigDir", ".") / f"Pulumi.{stack}.yaml"
+    return project / (settings.get("stackConfigDir") or ".") / f"Pulumi.{stack}.yaml"
 
 
 def _shadow(project: Path, shadow: Path, stack: str) -> Path:

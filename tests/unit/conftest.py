@@ -9,6 +9,8 @@ from persia_infra.errors import InputError
 from persia_infra.stack import parse_environment
 
 MISSING = object()
+JOBS = "f.yaml: environment.jobs"
+VOLUME = {"volume_type": "empty_dir", "name": "v", "mount_path": "/v", "spec": {}}
 
 
 @pytest.fixture
@@ -24,6 +26,7 @@ def description() -> dict[str, Any]:
         "jobs": {
             "ads": {
                 "kind": "PersiaJob",
+                "restartPolicy": "Always",
                 "persiaEnv": {
                     "PERSIA_GLOBAL_CONFIG": "/data/global_config.yaml",
                     "PERSIA_EMBEDDING_CONFIG": "/data/embedding_config.yaml",
@@ -108,13 +111,33 @@ def spoiled(description: dict[str, Any]) -> Callable[..., list[str]]:
 
     def lines(place: str, value: Any = MISSING) -> list[str]:
         put(description, place, value)
-        try:
-            parse_environment(description, file="f.yaml")
-        except InputError as error:
-            return [str(problem) for problem in error.problems]
-        return []
+        return problems(description)
 
     return lines
+
+
+@pytest.fixture
+def environment(description: dict[str, Any], run_jobs: dict[str, Any], operators: dict[str, Any]) -> dict[str, Any]:
+    return {**description, "jobs": run_jobs, "operators": operators}
+
+
+@pytest.fixture
+def spoiled_job(environment: dict[str, Any]) -> Callable[..., list[str]]:
+    """As `spoiled`, with the place among the run jobs."""
+
+    def lines(place: str, value: Any) -> list[str]:
+        put(environment, f"jobs/{place}", value)
+        return problems(environment)
+
+    return lines
+
+
+def problems(environment: dict[str, Any]) -> list[str]:
+    try:
+        parse_environment(environment, file="f.yaml")
+    except InputError as error:
+        return [str(problem) for problem in error.problems]
+    return []
 
 
 def put(data: Any, place: str, value: Any = MISSING) -> None:

@@ -9,8 +9,7 @@ class _Deleted:
 
 
 DELETED = _Deleted()
-PERSIA, SETS = "persia-job.yaml", "stateful-sets.yaml"
-CONTAINER = "spec/template/spec/containers/0"
+PERSIA, DECEMBER = "persia-job.yaml", "december-2021.yaml"
 BAD: list[tuple[str, str, Any, str]] = [
     (
         PERSIA,
@@ -313,77 +312,39 @@ BAD: list[tuple[str, str, Any, str]] = [
         "something else; write nats.io/v1alpha2",
     ),
     (
-        SETS,
-        "0/metadata/name",
-        "coordinator",
-        "documents[0].metadata.name: nothing says which role of PERSIA this is; known here: trainer, "
-        "data-compose, middleware, emb-server",
+        DECEMBER,
+        "0/spec/persiaEnv",
+        ["a"],
+        "documents[0].spec.persiaEnv: must be a mapping of keys to values",
     ),
     (
-        SETS,
-        f"2/{CONTAINER}/args/1",
-        "embserver",
-        "documents[3].metadata.name: is a second StatefulSet of the role embeddingParameterServer; keep one",
+        DECEMBER,
+        "0/spec/persiaEnv",
+        "text",
+        "documents[0].spec.persiaEnv: must be a mapping of keys to values",
     ),
     (
-        SETS,
-        f"2/{CONTAINER}/env/0/value",
-        "99",
-        "documents[2].spec.template.spec.containers[0].env[0].value: says 99 but replicas is 100, so "
-        "the role would wait for pods that never come, or ignore some; make them equal",
+        PERSIA,
+        "0/spec/env/0/name",
+        ["a"],
+        "documents[0].spec.env[0].name: must be text; put it in quotes",
     ),
     (
-        SETS,
-        f"2/{CONTAINER}/env/1/value",
-        "nats://elsewhere:4222",
-        "documents[2].spec.template.spec.containers[0].env[1].value: is another NATS than the other "
-        "roles use, so they would not find each other; write one",
-    ),
-    (
-        SETS,
-        f"3/{CONTAINER}/imagePullPolicy",
-        "Never",
-        "documents[3].spec.template.spec.containers[0].imagePullPolicy: differs from the other roles', "
-        "but a PersiaJob has one for all; make them equal",
-    ),
-    (
-        SETS,
-        f"1/{CONTAINER}/livenessProbe",
+        PERSIA,
+        "0/spec/env/0/name",
         {},
-        "documents[1].spec.template.spec.containers[0].livenessProbe: is not kept in a PersiaJob; known "
-        "here: args, command, env, image, imagePullPolicy, name, ports, resources, volumeMounts",
+        "documents[0].spec.env[0].name: must be text; put it in quotes",
     ),
     (
-        SETS,
-        f"0/{CONTAINER}/env/1/name",
-        "NPROC",
-        "documents[0].spec.template.spec.containers[0].env: says no NPROC_PER_NODE, so nobody can tell "
-        "how many processes train on each node; add it",
+        PERSIA,
+        "0/metadata/7",
+        "x",
+        "documents[0].metadata[7]: has a key that is no text; put it in quotes",
     ),
     (
-        SETS,
-        "0/spec/template/spec/hostNetwork",
-        True,
-        "documents[0].spec.template.spec.hostNetwork: is not kept in a PersiaJob; known here: affinity, "
-        "containers, nodeSelector, priorityClassName, restartPolicy, securityContext, "
-        "serviceAccountName, tolerations, volumes",
-    ),
-    (
-        SETS,
-        "1/apiVersion",
-        "apps/v1beta1",
-        "documents[1].apiVersion: a StatefulSet of this version is not known; write apps/v1",
-    ),
-    (
-        SETS,
-        "1/spec/template/spec/containers",
-        [],
-        "documents[1]: is no StatefulSet with one container; write metadata.name, spec.replicas and spec.template.spec",
-    ),
-    (
-        SETS,
-        "4/spec/size",
-        "sixty",
-        "nats.size: must be a whole number",
+        PERSIA,
+        "0/spec/nnWorker/resources/limits/memory",
+        10000000000000000000,
+        "documents[0].spec.nnWorker.resources.limits.memory: is more than Kubernetes can count; write less than 8Ei",
     ),
 ]

@@ -44,6 +44,25 @@ def test_both_spellings_mean_the_same(description: dict[str, Any]) -> None:
     assert parse_environment(description) == camel
 
 
+@pytest.mark.parametrize(
+    "url", ["nats://ads-nats:4222", "ads-nats.training", "nats://ads-nats.training.svc.cluster.local:4222/"]
+)
+def test_two_persia_jobs_on_one_nats_are_refused(description: dict[str, Any], url: str) -> None:
+    jobs = description["jobs"]
+    jobs["news"] = jobs["ads"] | {"env": [{"name": "PERSIA_NATS_URL", "value": url}]}
+
+    with pytest.raises(InputError, match=r"jobs\.news\.env: PERSIA_NATS_URL names the NATS of the job ads too"):
+        parse_environment(description)
+
+
+def test_two_persia_jobs_on_two_nats_are_fine(description: dict[str, Any]) -> None:
+    jobs = description["jobs"]
+    for name in ("news", "feed"):
+        jobs[name] = jobs["ads"] | {"env": [{"name": "PERSIA_NATS_URL", "value": f"nats://{name}-bus:4222"}]}
+
+    assert set(parse_environment(description).jobs) == {"ads", "news", "feed"}
+
+
 def test_descriptions_cannot_be_changed(description: dict[str, Any]) -> None:
     spec = parse_environment(description)
 

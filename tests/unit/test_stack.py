@@ -13,7 +13,7 @@ from persia_infra.errors import InputError, Problem, nearest
 from persia_infra.inputs import read_inputs
 from persia_infra.jobs import PersiaJobSpec
 from persia_infra.nats import NatsSpec
-from persia_infra.stack import find_project, find_stack, load_stack
+from persia_infra.stack import describes_environment, find_project, find_stack, load_stack
 from persia_infra.yaml_files import read_documents
 
 
@@ -129,6 +129,50 @@ class TestFindStack:
         written("Pulumi.yaml", "name: x\n")
 
         assert said(lambda: find_stack("dev", Path.cwd()))[0].endswith("none is described yet")
+
+    @pytest.mark.parametrize(
+        ("content", "line"),
+        [
+            ("", "must be one mapping, with the project's name and runtime"),
+            ("- a\n", "must be one mapping, with the project's name and runtime"),
+            ("name: x\n---\nname: y\n", "must be one mapping, with the project's name and runtime"),
+            ("runtime: python\n", "name: is required and missing"),
+            ("name: [x]\n", "name: must be text; put it in quotes"),
+            ("name: a b\n", "name: is no name of a project; use letters, digits, '-' and '_'"),
+            ("name: x\nstackConfigDir: 5\n", "stackConfigDir: must be text; put it in quotes"),
+            ("name: x\nstackConfigDir: ../out\n", "stackConfigDir: must be a folder inside the project; write its"),
+            ("name: x\nstackConfigDir: /etc\n", "stackConfigDir: must be a folder inside the project; write its"),
+            ("name: x\nsince: 2021-99-99\n", "line 2: is not valid YAML: looks like a number or a date and is none"),
+        ],
+    )
+    def test_a_project_file_that_is_none(self, written: Callable[..., Path], content: str, line: str) -> None:
+        written("Pulumi.yaml", content)
+        written("Pulumi.dev.yaml", "config: {}\n")
+
+        (said_of_it,) = said(lambda: find_stack("dev", Path.cwd()))
+
+        assert said_of_it.startswith(f"Pulumi.yaml: {line}")
+
+    def test_no_folder_of_stacks_is_the_projects_own(self, written: Callable[..., Path]) -> None:
+        written("Pulumi.yaml", "name: x\nstackConfigDir:\n")
+        file = written("Pulumi.dev.yaml", "config: {}\n")
+
+        assert find_stack("dev", Path.cwd()) == file.resolve()
+
+    @pytest.mark.parametrize(
+        ("content", "line"),
+        [
+            ("5\n", "must be one mapping, with the stack's values under config"),
+            ("config: {}\n---\nconfig: {}\n", "must be one mapping, with the stack's values under config"),
+            ("config: 3\n", "config: must be a mapping of keys to values"),
+        ],
+    )
+    def test_a_stack_of_another_project_is_looked_at_too(
+        self, written: Callable[..., Path], content: str, line: str
+    ) -> None:
+        file = written("Pulumi.dev.yaml", content)
+
+        assert said(lambda: describes_environment(file, shown="Pulumi.dev.yaml")) == [f"Pulumi.dev.yaml: {line}"]
 
     def test_the_project_is_found_from_below(self, written: Callable[..., Path]) -> None:
         written("Pulumi.yaml", "name: x\n")
