@@ -1,18 +1,20 @@
 """What the commands take: the name of a stack, or any YAML file with objects of the kinds that are known."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from persia_infra import pod_groups
 from persia_infra.environment import EnvironmentSpec
 from persia_infra.errors import InputError, Problem, dotted, findings_from, nearest, problems_from
 from persia_infra.jobs import JOB_KINDS, Job, PersiaJobSpec, SingleNodeJobSpec, mpi, paddle, single_node, stateful_set
 from persia_infra.jobs.persia_stateful_sets import read_recipe
 from persia_infra.metadata import STATUS_LEFT_OUT, ObjectMetadata
 from persia_infra.nats import NatsClusterSpec
+from persia_infra.pod_groups import PodGroup, read_pod_groups
 from persia_infra.pod_templates import TemplateMetadata
 from persia_infra.spec import Finding, Place, Spec
 from persia_infra.stack import CONFIG_KEY, find_project, find_stack, load_stack, shown_path
@@ -41,7 +43,6 @@ _MANIFESTS = {
     "PersistentVolume": _Kind("v1", PersistentVolumeSpec),
     "PersistentVolumeClaim": _Kind("v1", ClaimSpec),
 }
-_POD_GROUP = "PodGroup"
 _KEPT = {"Pod": ("labels", "annotations"), "PersistentVolume": ("labels",), "PersistentVolumeClaim": ("labels",)}
 """Metadata that the object which is declared has too."""
 
@@ -119,7 +120,10 @@ def _read(argument: str) -> list[Described]:
         return [Described(argument, ("environment",), name, load_stack(file, shown=argument))]
     found: list[Described] = []
     problems: list[Problem] = []
-    groups = [document for document in documents if _is(document, _POD_GROUP)]
+    several = "documents[{}]" if len(documents) > 1 else ""
+    groups, wrong = read_pod_groups(documents, several)
+    wrong += _refuse_doubled(documents)
+    problems += [Problem(argument, dotted(place), said) for place, said in wrong]
     in_recipe = {index for index, document in enumerate(documents) if _is(document, stateful_set.KIND)}
     if in_recipe:
         try:
@@ -130,14 +134,11 @@ def _read(argument: str) -> list[Described]:
             found.append(job)
             in_recipe |= nats
     for index, document in enumerate(documents):
-        prefix = (f"documents[{index}]",) if len(documents) > 1 else ()
-        if index in in_recipe:
+        prefix = (several.format(index),) if several else ()
+        if index in in_recipe or _is(document, pod_groups.KIND):
             continue
         try:
-            if document in groups:
-                _refuse_unless_some_job_is_meant(document, documents, argument, prefix)
-                continue
-            found.append(_read_manifest(document, argument, prefix, groups))
+            found.append(_read_manifest(document, argument, prefix, list(groups.values())))
         except InputError as error:
             problems += error.problems
     if problems:
@@ -169,7 +170,7 @@ def _read_recipe(documents: list[Any], file: Path, shown: str) -> tuple[Describe
     return Described(shown, (), name, spec, tuple(notes), recipe.origins), nats
 
 
-def _name_findings(name: str, model: type[Job]) -> list[str]:
+def _name_findings(name: str, model: type[Job] | type[NatsClusterSpec]) -> list[str]:
     try:
         ObjectMetadata(name=name)
     except ValidationError as error:
@@ -181,29 +182,22 @@ def _is(document: object, kind: str) -> bool:
     return isinstance(document, Mapping) and document.get("kind") == kind
 
 
-def _name(document: object) -> object:
-    metadata = document.get("metadata") if isinstance(document, Mapping) else None
-    return metadata.get("name") if isinstance(metadata, Mapping) else None
+def _refuse_doubled(documents: list[Any]) -> Iterator[Finding]:
+    """Of two objects of one kind and name, Kubernetes would keep the last."""
+    seen: set[tuple[object, ...]] = set()
+    for index, document in enumerate(documents):
+        metadata = document.get("metadata") if isinstance(document, Mapping) else None
+        if isinstance(metadata, Mapping):
+            one = tuple(str(value) for value in (document.get("kind"), metadata.get("namespace"), metadata.get("name")))
+            if one in seen:
+                yield (
+                    (f"documents[{index}]", "metadata", "name"),
+                    f"is that of another {one[0]} of this file; rename one",
+                )
+            seen.add(one)
 
 
-def _refuse_unless_some_job_is_meant(group: object, documents: list[Any], file: str, prefix: Place) -> None:
-    meant = [one for one in documents if _name(one) == _name(group) and (_is(one, "PaddleJob") or _is(one, "MPIJob"))]
-    if not meant:
-        said = "no job of this file has its name, so it would group no pods; write gang: true in the job instead"
-        raise InputError([Problem(file, dotted((*prefix, "metadata", "name")), said)])
-
-
-def _in_gang(data: dict[str, Any], name: str, groups: list[Any]) -> dict[str, Any]:
-    """The job with what a PodGroup of its name says about it: no operator links the two by itself."""
-    group = next((one for one in groups if _name(one) == name), None)
-    if group is None:
-        return data
-    wanted = group.get("spec") or {}
-    queue = {"queue": wanted["queue"]} if isinstance(wanted, Mapping) and wanted.get("queue") else {}
-    return {**data, "gang": True, **queue}
-
-
-def _read_manifest(document: object, file: str, prefix: Place, groups: list[Any] | None = None) -> Described:
+def _read_manifest(document: object, file: str, prefix: Place, groups: Sequence[PodGroup] = ()) -> Described:
     if not isinstance(document, Mapping) or "kind" not in document:
         said = f"is neither a stack (config with {CONFIG_KEY}) nor an object with a kind; known: "
         raise InputError([Problem(file, dotted(prefix), said + ", ".join(_MANIFESTS))])
@@ -226,17 +220,14 @@ def _read_manifest(document: object, file: str, prefix: Place, groups: list[Any]
     elif manifest.api_version != known.version:
         said = f"a {kind} of this version is not known, so its fields may mean something else; write {known.version}"
         raise InputError([Problem(file, dotted((*prefix, "apiVersion")), said)])
-    if issubclass(model, Job) and (wrong := _name_findings(manifest.metadata.name, model)):
+    if issubclass(model, Job | NatsClusterSpec) and (wrong := _name_findings(manifest.metadata.name, model)):
         raise InputError([Problem(file, dotted((*prefix, "metadata", "name")), said) for said in wrong])
     is_pod = kind == "Pod"
     data = {**manifest.spec, "kind": "Job" if is_pod else kind}
-    if groups:
-        data = _in_gang(data, manifest.metadata.name, groups)
-        about += [
-            Problem(file, dotted(prefix), "its PodGroup groups no pods by itself; the job is declared with gang: true")
-            for group in groups
-            if _name(group) == manifest.metadata.name
-        ]
+    for group in groups:
+        if group.name == manifest.metadata.name and kind in pod_groups.KINDS_OF_JOBS:
+            data, told = group.gang(data)
+            about += [Problem(file, dotted(place), said) for place, said in told]
     if manifest.metadata.namespace:
         data["namespace"] = manifest.metadata.namespace
     origins: dict[Place, Place] = {(*prefix, "spec", "template", "spec"): (*prefix, "spec")} if is_pod else {}

@@ -5,7 +5,7 @@ deployments. Gateways, leaf nodes and websockets, which training jobs have no us
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -185,4 +185,17 @@ class NatsSpec(Spec):
 class NatsClusterSpec(NatsSpec):
     """A cluster by itself; a job's own is where the job is."""
 
+    NAME_LIMIT: ClassVar[int] = 54
+    """Its headless Service has nine characters more, of the 63 that Kubernetes allows."""
+
     namespace: DnsLabel | None = Field(default=None, exclude=True)
+
+    @classmethod
+    def name_findings(cls, name: str) -> Iterator[Finding]:
+        """What is wrong with the name that a cluster is given."""
+        if len(name) > cls.NAME_LIMIT:
+            yield (
+                (),
+                f"the name has {len(name)} characters; that of its Service would be too long for Kubernetes; use at "
+                f"most {cls.NAME_LIMIT}",
+            )

@@ -51,9 +51,19 @@ GROUP = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {n
         (JOB.replace("batch.paddlepaddle.org/v1", "kubeflow.org/v1") % "", "apiVersion: a PaddleJob of this version"),
         (JOB.replace("name: a", "name: A") % "", "metadata.name: 'A' is no DNS label"),
         (JOB.replace("name: a", f"name: {'a' * 51}") % "", "metadata.name: the name has 51 characters"),
+        (
+            f"apiVersion: nats.io/v1alpha2\nkind: NatsCluster\nmetadata: {{name: {'a' * 55}}}\nspec: {{size: 3}}\n",
+            "metadata.name: the name has 55 characters; that of its Service",
+        ),
         (JOB % ", cleanPodPolicy: Later", "spec.cleanPodPolicy: not one of the values it can have"),
         (JOB % ", workers: {}", "spec.workers: unknown key, which would have no effect; did you mean 'worker'?"),
         (f"{JOB % ''}---\n{GROUP % 'b'}", "documents[1].metadata.name: no job of this file has its name"),
+        (f"{JOB % ''}---\n{GROUP.replace('{minMember: 1}', '7') % 'a'}", "documents[1].spec: must be a mapping"),
+        (
+            f"{JOB % ', queue: research'}---\n{GROUP.replace('minMember: 1', 'queue: other') % 'a'}",
+            "documents[1].spec.queue: is another queue than the job's own; keep one of them",
+        ),
+        (f"{JOB % ''}---\n{JOB % ''}", "documents[1].metadata.name: is that of another PaddleJob of this file; rename"),
         (
             "apiVersion: kubeflow.org/v1alpha1\nkind: MPIJob\nmetadata: {name: a}\nspec: {gpus: 2}\n",
             "apiVersion: a MPIJob of this version is not known",
