@@ -1,5 +1,8 @@
 """For all tests: what they start can be interrupted, even if they themselves run in the background."""
 
+import gc
 import signal
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# The providers' classes are a million objects: looking through them for garbage would take a fifth of the unit tests.
+gc.set_threshold(100_000, 50, 1000)
