@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from persia_infra.affinity import Affinity
-from persia_infra.pods import EnvVar, ObjectName, Resources, Volume, VolumeMount, duplicate_names, mount_findings
+from persia_infra.pods import EnvVar, Named, Resources, Volume, VolumeMount, duplicate_names, mount_findings
 from persia_infra.quantity import LARGEST, format_quantity, parse_quantity
 from persia_infra.spec import DnsLabel, Finding, Spec, refuse
 
@@ -147,11 +147,7 @@ class ContainerPort(Spec):
     host_ip: str | None = Field(default=None, alias="hostIP")
 
 
-class _Named(Spec):
-    name: ObjectName
-
-
-class _NamedRef(_Named):
+class _NamedRef(Named):
     optional: bool | None = None
 
 
@@ -223,7 +219,7 @@ class PodSpec(Spec):
     service_account: str | None = None
     automount_service_account_token: bool | None = None
     priority_class_name: str | None = None
-    image_pull_secrets: list[_Named] | None = None
+    image_pull_secrets: list[Named] | None = None
     termination_grace_period_seconds: int | None = Field(default=None, ge=0)
     active_deadline_seconds: int | None = Field(default=None, ge=1)
     dns_config: Plain | None = None

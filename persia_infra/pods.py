@@ -109,10 +109,15 @@ def resource_findings(requests: Mapping[str, str], limits: Mapping[str, str]) ->
         )
 
 
-class KeyRef(Spec):
-    """One key of a Secret or ConfigMap that is in the namespace already."""
+class Named(Spec):
+    """A Secret or ConfigMap that is in the namespace already."""
 
     name: ObjectName
+
+
+class KeyRef(Named):
+    """One key of it."""
+
     key: str
     optional: bool | None = None
 
@@ -124,17 +129,26 @@ class FieldRef(Spec):
     api_version: str | None = None
 
 
+class ResourceFieldRef(Spec):
+    """What a container of the pod asks for, or may use at most."""
+
+    resource: str
+    container_name: str | None = None
+    divisor: Quantity | None = None
+
+
 class EnvSource(Spec):
     """Where the value of a variable comes from."""
 
     secret_key_ref: KeyRef | None = None
     config_map_key_ref: KeyRef | None = None
     field_ref: FieldRef | None = None
+    resource_field_ref: ResourceFieldRef | None = None
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
         if len(self.model_fields_set) != 1:
-            raise ValueError("needs exactly one of secretKeyRef, configMapKeyRef, fieldRef")
+            raise ValueError("needs exactly one of secretKeyRef, configMapKeyRef, fieldRef, resourceFieldRef")
         return self
 
 
@@ -234,8 +248,18 @@ class CsiVolume(Spec):
 
     driver: str
     fs_type: str | None = None
+    node_publish_secret_ref: Named | None = None
     read_only: bool | None = None
     volume_attributes: dict[str, str] | None = None
+
+
+class DiskVolume(Spec):
+    """A disk of Compute Engine that is there already; a PersistentVolumeClaim is the usual way."""
+
+    pd_name: str
+    fs_type: str | None = None
+    partition: int | None = None
+    read_only: bool | None = None
 
 
 class ClaimTemplate(Spec):
@@ -262,6 +286,7 @@ class Volume(Spec):
     config_map: ConfigMapVolume | None = None
     secret: SecretVolume | None = None
     csi: CsiVolume | None = None
+    gce_persistent_disk: DiskVolume | None = None
     ephemeral: EphemeralVolume | None = None
     projected: dict[str, Any] | None = None
     downward_api: dict[str, Any] | None = Field(default=None, alias="downwardAPI")

@@ -58,9 +58,7 @@ def object_spec(job: str, spec: "PersiaJobSpec", nats_url: pulumi.Input[str] | N
         for files in files_of(job, spec, key):
             volumes[files.volume] = {"configMap": {"name": files.object_name}}
             mounts.append({"name": files.volume, "mountPath": files.folder, "readOnly": True})
-        if key == "nnWorker" and not any(
-            mount.mount_path.rstrip("/") == _SHARED_MEMORY for mount in role.volume_mounts
-        ):
+        if key == "nnWorker" and not role.mounts_shared_memory:
             limit = (
                 {"sizeLimit": spec.nn_worker.shared_memory} if spec.nn_worker and spec.nn_worker.shared_memory else {}
             )

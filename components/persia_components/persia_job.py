@@ -196,7 +196,7 @@ class PersiaJob(JobComponent["PersiaJobSpec"]):
             source = core.v1.ConfigMapVolumeSourceArgs(name=files.object_name)
             volumes.append(core.v1.VolumeArgs(name=files.volume, config_map=source))
             mounts.append(core.v1.VolumeMountArgs(name=files.volume, mount_path=files.folder, read_only=True))
-        if key == "nnWorker" and spec.nn_worker and not _mounts_shared_memory(role):
+        if key == "nnWorker" and spec.nn_worker and not role.mounts_shared_memory:
             volumes.append(_shared_memory(spec.SHARED_MEMORY_VOLUME, spec.nn_worker))
             mounts.append(core.v1.VolumeMountArgs(name=spec.SHARED_MEMORY_VOLUME, mount_path=_SHARED_MEMORY))
         affinity = role.affinity.model_dump(by_alias=True, exclude_none=True) if role.affinity else None
@@ -273,10 +273,6 @@ class PersiaJob(JobComponent["PersiaJobSpec"]):
             spec=core.v1.ServiceSpecArgs(selector=selector, ports=_pods.service_ports({"http": GATEWAY_PORT})),
             opts=child_options(self, depends_on=[deployment]),
         )
-
-
-def _mounts_shared_memory(role: "Role") -> bool:
-    return any(mount.mount_path.rstrip("/") == _SHARED_MEMORY for mount in role.volume_mounts)
 
 
 def _shared_memory(volume: str, worker: "NnWorker") -> "core.v1.VolumeArgs":

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from persia_infra.affinity import Affinity
-from persia_infra.pod_templates import PodSecurity, Toleration
+from persia_infra.pod_templates import SHARED_MEMORY, PodSecurity, Toleration
 from persia_infra.pods import ABOVE_ZERO, EnvVar, Resources, VolumeMount
 from persia_infra.run_settings import RunSettings
 from persia_infra.spec import DnsLabel, Image, PodCount, Quantity, Spec
@@ -47,6 +47,11 @@ class Role(Spec):
     """In the words of runs; they win over the role's own."""
     profile: DnsLabel | None = Field(default=None, exclude=True)
     """Of the environment's profiles; what it says wins over everything else."""
+
+    @property
+    def mounts_shared_memory(self) -> bool:
+        """Whether a volume of its own is the shared memory of its processes."""
+        return any(mount.folder == SHARED_MEMORY for mount in self.volume_mounts)
 
     @property
     def beyond_the_operator(self) -> list[str]:
