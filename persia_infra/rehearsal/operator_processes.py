@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from persia_infra.rehearsal.control_plane import ControlPlane, answers, free_ports, write_private
+from persia_infra.rehearsal.control_plane import ControlPlane, PartFailed, answers, free_ports, write_private
 from persia_infra.rehearsal.observation import Observer
 from persia_infra.rehearsal.toolchain import Toolchain
 
@@ -113,18 +113,35 @@ class OperatorProcesses:
         """Namespace and name of the Deployments whose programs are known here."""
         found = self._observer.get("/apis/apps/v1/deployments")["items"]
         names = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in found]
-        return [(namespace, name) for namespace, name in names if name in KNOWN]
+        known = [(namespace, name) for namespace, name in names if name in KNOWN]
+        # Webhooks first: what the others ask for may have to pass them.
+        return sorted(known, key=lambda one: KNOWN[one[1]].service is None)
 
     def start_all(self, progress: Progress) -> list[str]:
         """Starts what is deployed, known and not running yet; the names."""
-        started = []
-        for namespace, name in self.deployed():
-            if name in self._running or not self._has_its_service(namespace, KNOWN[name]):
-                continue
+        started: list[str] = []
+        failed: set[str] = set()
+        while (found := self._next()) is not None:
+            namespace, name = found
             progress(f"starting {name}")
-            self.start(namespace, name)
-            started.append(name)
+            try:
+                self.start(namespace, name)
+                started.append(name)
+            except PartFailed:
+                if name in failed:
+                    raise
+                # Once more, as its pod would be: what it needed may have been deployed meanwhile.
+                failed.add(name)
+                self._control_plane.stop_part(name)
         return started
+
+    def _next(self) -> tuple[str, str] | None:
+        startable = (
+            (namespace, name)
+            for namespace, name in self.deployed()
+            if name not in self._running and self._has_its_service(namespace, KNOWN[name])
+        )
+        return next(startable, None)
 
     def stop_all(self) -> None:
         """Ends all of them."""

@@ -35,12 +35,12 @@ def main() -> None:
     for title, measure in sections:
         print(f"{title} ...", file=sys.stderr, flush=True)
         page += [f"## {title}", measure()]
+        print(page[-1], flush=True)
     text = "\n\n".join(page) + "\n"
     with tempfile.NamedTemporaryFile("w", dir=PAGE.parent, delete=False) as file:
         file.write(text)
     Path(file.name).chmod(0o644)
     Path(file.name).replace(PAGE)
-    print(text)
 
 
 def _go_version() -> str:

@@ -1,6 +1,7 @@
-"""`persia-infra rehearse --operators` on the staging stack: its jobs come to life, and go before their operators."""
+"""`persia-infra rehearse --operators`: the jobs of a stack come to life, and go before their operators."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -30,19 +31,17 @@ PODS = {
 """How many run, by namespace and what their names begin with."""
 
 
-@pytest.fixture(scope="module")
-def report(mpi_port: None, operator_tools: object) -> dict[str, Any]:  # noqa: ARG001
-    command = [
-        Path(sys.executable).parent / "persia-infra",
-        "rehearse",
-        "staging",
-        "--operators",
-        "--destroy",
-        "--json",
-    ]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+def rehearsed(stack: str, project: Path = PROJECT) -> dict[str, Any]:
+    program = Path(sys.executable).parent / "persia-infra"
+    command = [program, "rehearse", stack, "--operators", "--destroy", "--json", "-C", project]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr
     return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def report(mpi_port: None, operator_tools: object) -> dict[str, Any]:  # noqa: ARG001
+    return rehearsed("staging")
 
 
 def test_the_jobs_come_to_life(report: dict[str, Any]) -> None:
@@ -60,3 +59,37 @@ def test_a_second_update_changes_nothing_and_a_destroy_leaves_nothing(report: di
 
 def test_the_operators_ran(report: dict[str, Any]) -> None:
     assert set(report["operators"]) == {"mpi-operator", "paddle-operator", "persia-operator"}
+
+
+GANG = """\
+config:
+  persia-infra:environment:
+    project: persia-example
+    region: us-central1
+    cluster: {zones: [us-central1-a], authorizedNetworks: [{cidr: 203.0.113.0/24}], deletionProtection: false}
+    pools: {cpu: {machineType: n2-standard-8, count: 2}}
+    operators: {nats: {}, paddle: {}, volcano: {queues: {research: {}}}}
+    jobs:
+      together:
+        kind: PaddleJob
+        queue: research
+        cleanPodPolicy: Never
+        worker: {replicas: 2, template: {spec: {containers: [{name: paddle, image: "example/paddle:1"}]}}}
+"""
+
+
+@pytest.mark.usefixtures("operator_tools")
+def test_volcano_and_its_webhooks_come_up_and_start_a_gang(tmp_path: Path) -> None:
+    (tmp_path / "stacks").mkdir()
+    for file in ("Pulumi.yaml", "stacks/__main__.py"):
+        shutil.copy(PROJECT / file, tmp_path / file)
+    (tmp_path / "stacks" / "Pulumi.gang.yaml").write_text(GANG)
+
+    report = rehearsed("gang", tmp_path)
+
+    assert report["errors"] == report["pending"] == report["left_behind"] == []
+    assert {"volcano-scheduler", "volcano-controllers", "volcano-admission", "paddle-operator"} <= set(
+        report["operators"]
+    )
+    assert {"training/together-worker-0", "training/together-worker-1"} <= set(report["running"])
+    assert report["verdict"] == "pass"

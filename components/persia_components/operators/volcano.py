@@ -104,7 +104,6 @@ class Volcano(pulumi.ComponentResource):
             )
             for queue, described in spec.queues.items()
         ]
-        self._webhooks(spec, parts, secret, depends_on=[*kinds, *queues])
         admission = parts.deploy(
             spec,
             _admission(spec, _secret_name(spec)),
@@ -112,7 +111,7 @@ class Volcano(pulumi.ComponentResource):
             account=_ADMISSION,
             part=_ADMISSION,
         )
-        core.v1.Service(
+        service = core.v1.Service(
             f"{name}-admission-service",
             metadata=metadata(SERVICE, spec.namespace, parts.labels),
             spec=core.v1.ServiceSpecArgs(
@@ -121,6 +120,8 @@ class Volcano(pulumi.ComponentResource):
             ),
             opts=child_options(self, depends_on=[admission]),
         )
+        # Last, when somebody answers: until then the scheduler could not make its queue, and would end.
+        self._webhooks(spec, parts, secret, depends_on=[*kinds, *queues, service])
         self.register_outputs({})
 
     def _certificate(self, spec: "VolcanoSpec", parts: Installation) -> "core.v1.Secret":
