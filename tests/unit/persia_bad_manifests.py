@@ -231,14 +231,15 @@ BAD: list[tuple[str, str, Any, str]] = [
         "0/spec/volumes",
         [{"name": "data"}],
         "documents[0].spec.volumes[0]: needs exactly one source; write one of hostPath, "
-        "persistentVolumeClaim, nfs, emptyDir, configMap, secret, csi, ephemeral, projected, downwardAPI",
+        "persistentVolumeClaim, nfs, emptyDir, configMap, secret, csi, gcePersistentDisk, ephemeral, projected, "
+        "downwardAPI",
     ),
     (
         PERSIA,
         "0/spec/volumes",
         [{"name": "data", "glusterfs": {}}],
         "documents[0].spec.volumes[0].glusterfs: unknown key, which would have no effect; known here: "
-        "name, hostPath, persistentVolumeClaim, nfs, emptyDir, configMap, secret, csi, ephemeral, "
+        "name, hostPath, persistentVolumeClaim, nfs, emptyDir, configMap, secret, csi, gcePersistentDisk, ephemeral, "
         "projected, downwardAPI",
     ),
     (

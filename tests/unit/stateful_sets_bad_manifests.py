@@ -158,7 +158,8 @@ BAD_SETS: list[tuple[str, str, Any, str]] = [
         "2/spec/template/spec/volumes",
         [{"name": "w"}],
         "documents[2].spec.template.spec.volumes[0]: needs exactly one source; write one of hostPath, "
-        "persistentVolumeClaim, nfs, emptyDir, configMap, secret, csi, ephemeral, projected, downwardAPI",
+        "persistentVolumeClaim, nfs, emptyDir, configMap, secret, csi, gcePersistentDisk, ephemeral, projected, "
+        "downwardAPI",
     ),
     (
         SETS,
