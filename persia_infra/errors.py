@@ -131,6 +131,11 @@ def dotted(keys: Sequence[str | int]) -> str:
     return text
 
 
+def document_place(documents: Sequence[object], *indexes: int) -> tuple[str, ...]:
+    """Where in a file something is said, of one document or of several in the same words."""
+    return (f"documents[{','.join(map(str, indexes))}]",) if len(documents) > 1 else ()
+
+
 def _follow(
     model: type[BaseModel], data: object, loc: tuple[str | int, ...]
 ) -> tuple[list[str | int], type[BaseModel] | None]:

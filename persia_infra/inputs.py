@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from persia_infra import pod_groups
 from persia_infra.environment import EnvironmentSpec
-from persia_infra.errors import InputError, Problem, dotted, findings_from, nearest, problems_from
+from persia_infra.errors import InputError, Problem, document_place, dotted, findings_from, nearest, problems_from
 from persia_infra.jobs import JOB_KINDS, Job, PersiaJobSpec, SingleNodeJobSpec, mpi, paddle, single_node, stateful_set
 from persia_infra.jobs.persia_stateful_sets import read_recipe
 from persia_infra.metadata import STATUS_LEFT_OUT, ObjectMetadata
@@ -120,8 +120,7 @@ def _read(argument: str) -> list[Described]:
         return [Described(argument, ("environment",), name, load_stack(file, shown=argument))]
     found: list[Described] = []
     problems: list[Problem] = []
-    several = "documents[{}]" if len(documents) > 1 else ""
-    groups, wrong = read_pod_groups(documents, several)
+    groups, wrong = read_pod_groups(documents)
     wrong += _refuse_doubled(documents)
     problems += [Problem(argument, dotted(place), said) for place, said in wrong]
     in_recipe = {index for index, document in enumerate(documents) if _is(document, stateful_set.KIND)}
@@ -134,11 +133,10 @@ def _read(argument: str) -> list[Described]:
             found.append(job)
             in_recipe |= nats
     for index, document in enumerate(documents):
-        prefix = (several.format(index),) if several else ()
         if index in in_recipe or _is(document, pod_groups.KIND):
             continue
         try:
-            found.append(_read_manifest(document, argument, prefix, list(groups.values())))
+            found.append(_read_manifest(document, argument, document_place(documents, index), groups))
         except InputError as error:
             problems += error.problems
     if problems:
@@ -157,7 +155,7 @@ def _read_recipe(documents: list[Any], file: Path, shown: str) -> tuple[Describe
     notes = [Problem(shown, dotted(place), message) for place, message in recipe.notes]
     nats = set() if recipe.nats_document is None else {recipe.nats_document}
     for index in nats:
-        notes += _read_manifest(documents[index], shown, (f"documents[{index}]",)).about_file
+        notes += _read_manifest(documents[index], shown, document_place(documents, index)).about_file
     data = {**recipe.spec, **({"namespace": recipe.namespace} if recipe.namespace else {})}
     try:
         spec = PersiaJobSpec.model_validate(data)
@@ -191,7 +189,7 @@ def _refuse_doubled(documents: list[Any]) -> Iterator[Finding]:
             one = tuple(str(value) for value in (document.get("kind"), metadata.get("namespace"), metadata.get("name")))
             if one in seen:
                 yield (
-                    (f"documents[{index}]", "metadata", "name"),
+                    (*document_place(documents, index), "metadata", "name"),
                     f"is that of another {one[0]} of this file; rename one",
                 )
             seen.add(one)

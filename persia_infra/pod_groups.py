@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from persia_infra.errors import findings_from
+from persia_infra.errors import document_place, findings_from
 from persia_infra.metadata import ObjectMetadata
 from persia_infra.spec import Finding, Place, Spec
 from persia_infra.volcano import PodGroupSpec
@@ -45,21 +45,21 @@ class PodGroup:
         return {**job, **queue, "gang": True}, told
 
 
-def read_pod_groups(documents: Sequence[Any], prefix: str) -> tuple[dict[int, PodGroup], list[Finding]]:
-    """The groups among a file's documents, by their index, and what is wrong with them."""
-    groups: dict[int, PodGroup] = {}
+def read_pod_groups(documents: Sequence[Any]) -> tuple[list[PodGroup], list[Finding]]:
+    """The groups among a file's documents, and what is wrong with them."""
+    groups: list[PodGroup] = []
     wrong: list[Finding] = []
     for index, document in enumerate(documents):
         if not isinstance(document, Mapping) or document.get("kind") != KIND:
             continue
-        place: Place = (prefix.format(index),) if prefix else ()
+        place = document_place(documents, index)
         try:
             read = _Document.model_validate(document)
         except ValidationError as error:
             wrong += [((*place, *at), said) for at, said in findings_from(error, _Document, document)]
             continue
-        groups[index] = PodGroup(place, read.metadata.name, read.spec)
-        wrong += _mismatches(groups[index], documents)
+        groups.append(PodGroup(place, read.metadata.name, read.spec))
+        wrong += _mismatches(groups[-1], documents)
     return groups, wrong
 
 

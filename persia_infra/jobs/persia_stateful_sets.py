@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from persia_infra.errors import InputError, Problem, dotted, findings_from, nearest
+from persia_infra.errors import InputError, Problem, document_place, dotted, findings_from, nearest
 from persia_infra.jobs.stateful_set import CONTAINER, KIND, POD, StatefulSet
 from persia_infra.spec import Finding, Place
 
@@ -82,7 +82,7 @@ def read_recipe(documents: Sequence[Any], *, file: str = "") -> Recipe:
     for index, document in enumerate(documents):
         if not isinstance(document, Mapping) or document.get("kind") != KIND:
             continue
-        at = _document(documents, index)
+        at = document_place(documents, index)
         try:
             described = StatefulSet.model_validate(document)
         except ValidationError as error:
@@ -96,14 +96,9 @@ def read_recipe(documents: Sequence[Any], *, file: str = "") -> Recipe:
     if found:
         raise InputError([Problem(file, dotted(place), message) for place, message in found])
     in_order = sorted(said.items(), key=lambda one: len(one[1]))
-    recipe.notes[:0] = [((*_document(documents, *where), *place), text) for (place, text), where in in_order]
+    recipe.notes[:0] = [((*document_place(documents, *where), *place), text) for (place, text), where in in_order]
     _fill_in_paths(recipe)
     return recipe
-
-
-def _document(documents: Sequence[Any], *indexes: int) -> Place:
-    """Where something is said, of one document or of several in the same words."""
-    return (f"documents[{','.join(map(str, indexes))}]",) if len(documents) > 1 else ()
 
 
 def _fill_in_paths(recipe: Recipe) -> None:
@@ -141,7 +136,7 @@ def _take_nats(recipe: Recipe, documents: Sequence[Any]) -> Iterator[Finding]:
         metadata, spec = document.get("metadata"), document.get("spec")
         if not isinstance(metadata, Mapping) or not isinstance(spec, Mapping) or metadata.get("name") != host:
             continue
-        at = _document(documents, index)
+        at = document_place(documents, index)
         namespace = metadata.get("namespace") or recipe.namespace
         if recipe.namespace and namespace != recipe.namespace:
             yield (
