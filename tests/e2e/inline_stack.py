@@ -31,6 +31,7 @@ class InlineStack:
                     "PULUMI_HOME": str(folder / "home"),
                     "PULUMI_CONFIG_PASSPHRASE": "only for this test",
                     "PULUMI_DEBUG_PROVIDERS": f"kubernetes:{port}",
+                    "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
                     "PULUMI_SKIP_UPDATE_CHECK": "true",
                 },
             ),
