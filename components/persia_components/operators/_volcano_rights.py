@@ -5,8 +5,13 @@ from collections.abc import Mapping
 from persia_components.operators._operator import Right, Rights
 
 SERVICE = "volcano-admission-service"
-MUTATING = {"jobs": ("batch.volcano.sh", "v1alpha1"), "queues": ("scheduling.volcano.sh", "v1beta1")}
-VALIDATING = {
+_Webhooks = Mapping[str, tuple[str, str, tuple[str, ...]]]
+"""API group, version and operations, by resource."""
+MUTATING: _Webhooks = {
+    "jobs": ("batch.volcano.sh", "v1alpha1", ("CREATE",)),
+    "queues": ("scheduling.volcano.sh", "v1beta1", ("CREATE",)),
+}
+VALIDATING: _Webhooks = {
     "jobs": ("batch.volcano.sh", "v1alpha1", ("CREATE", "UPDATE")),
     "cronjobs": ("batch.volcano.sh", "v1alpha1", ("CREATE", "UPDATE")),
     "podgroups": ("scheduling.volcano.sh", "v1beta1", ("CREATE",)),
@@ -15,7 +20,7 @@ VALIDATING = {
 }
 
 
-def _called(webhooks: Mapping[str, object], verb: str) -> tuple[str, ...]:
+def _called(webhooks: _Webhooks, verb: str) -> tuple[str, ...]:
     return tuple(f"{SERVICE}-{resource}-{verb}" for resource in webhooks)
 
 

@@ -1,7 +1,7 @@
 """Volcano: the scheduler that starts a gang of pods whole or not at all, its controllers and its webhooks."""
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi_kubernetes import admissionregistration, apiextensions, core, meta
@@ -150,58 +150,39 @@ class Volcano(pulumi.ComponentResource):
             ]
         )
 
-        def client(path: str) -> "admissionregistration.v1.WebhookClientConfigArgs":
-            return admissionregistration.v1.WebhookClientConfigArgs(
-                ca_bundle=authority,
-                service=admissionregistration.v1.ServiceReferenceArgs(
-                    name=SERVICE, namespace=spec.namespace, path=path, port=443
-                ),
-            )
+        v1 = admissionregistration.v1
 
-        def rule(group: str, version: str, resource: str, *operations: str) -> list:
-            return [
-                admissionregistration.v1.RuleWithOperationsArgs(
-                    api_groups=[group], api_versions=[version], resources=[resource], operations=list(operations)
-                )
-            ]
+        def webhook(word: str, resource: str, group: str, version: str, operations: tuple[str, ...]) -> dict[str, Any]:
+            service = v1.ServiceReferenceArgs(
+                name=SERVICE, namespace=spec.namespace, path=f"/{resource}/{word}", port=443
+            )
+            rule = v1.RuleWithOperationsArgs(
+                api_groups=[group], api_versions=[version], resources=[resource], operations=list(operations)
+            )
+            return {
+                "name": f"{word}{resource.removesuffix('s')}.volcano.sh",
+                "admission_review_versions": ["v1"],
+                "client_config": v1.WebhookClientConfigArgs(ca_bundle=authority, service=service),
+                "failure_policy": "Fail",
+                "side_effects": "NoneOnDryRun",
+                "timeout_seconds": 10,
+                "namespace_selector": everywhere_else,
+                "rules": [rule],
+            }
 
         opts = child_options(self, depends_on=depends_on)
-        for resource, (group, version) in MUTATING.items():
-            called = f"{SERVICE}-{resource}-mutate"
-            admissionregistration.v1.MutatingWebhookConfiguration(
+        for resource, rule in MUTATING.items():
+            v1.MutatingWebhookConfiguration(
                 f"{self._name}-{resource}-mutate",
-                metadata=metadata(called, None, parts.labels),
-                webhooks=[
-                    admissionregistration.v1.MutatingWebhookArgs(
-                        name=f"mutate{resource.removesuffix('s')}.volcano.sh",
-                        admission_review_versions=["v1"],
-                        client_config=client(f"/{resource}/mutate"),
-                        failure_policy="Fail",
-                        side_effects="NoneOnDryRun",
-                        timeout_seconds=10,
-                        namespace_selector=everywhere_else,
-                        rules=rule(group, version, resource, "CREATE"),
-                    )
-                ],
+                metadata=metadata(f"{SERVICE}-{resource}-mutate", None, parts.labels),
+                webhooks=[v1.MutatingWebhookArgs(**webhook("mutate", resource, *rule))],
                 opts=opts,
             )
-        for resource, (group, version, operations) in VALIDATING.items():
-            called = f"{SERVICE}-{resource}-validate"
-            admissionregistration.v1.ValidatingWebhookConfiguration(
+        for resource, rule in VALIDATING.items():
+            v1.ValidatingWebhookConfiguration(
                 f"{self._name}-{resource}-validate",
-                metadata=metadata(called, None, parts.labels),
-                webhooks=[
-                    admissionregistration.v1.ValidatingWebhookArgs(
-                        name=f"validate{resource.removesuffix('s')}.volcano.sh",
-                        admission_review_versions=["v1"],
-                        client_config=client(f"/{resource}/validate"),
-                        failure_policy="Fail",
-                        side_effects="NoneOnDryRun",
-                        timeout_seconds=10,
-                        namespace_selector=everywhere_else,
-                        rules=rule(group, version, resource, *operations),
-                    )
-                ],
+                metadata=metadata(f"{SERVICE}-{resource}-validate", None, parts.labels),
+                webhooks=[v1.ValidatingWebhookArgs(**webhook("validate", resource, *rule))],
                 opts=opts,
             )
 
