@@ -145,7 +145,7 @@ class EnvironmentSpec(Spec):
     def _job_findings(self) -> Iterator[Finding]:
         for name, job in self.jobs.items():
             yield from ((("jobs", name, *place), said) for place, said in job.name_findings(name))
-            yield from ((("jobs", name, *place), said) for place, said in job.settings_findings())
+            yield from ((("jobs", name, *place), said) for place, said in job.as_written(job.settings_findings()))
             if job.namespace is None and len(self.namespaces) > 1:
                 known = ", ".join(self.namespaces)
                 yield (
@@ -159,7 +159,8 @@ class EnvironmentSpec(Spec):
                     f"{', '.join(self.namespaces)}",
                 )
             for load in job.workloads():
-                yield from ((("jobs", name, *place), said) for place, said in self._load_findings(load))
+                found = job.as_written(self._load_findings(load))
+                yield from ((("jobs", name, *place), said) for place, said in found)
 
         persia = {
             name: (self.namespace_of(job), job) for name, job in self.jobs.items() if isinstance(job, PersiaJobSpec)

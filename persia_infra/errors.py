@@ -13,6 +13,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from persia_infra.spec import Finding, Place
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -40,7 +42,7 @@ def problems_from(
     data: object,
     *,
     file: str = "",
-    prefix: tuple[str | int, ...] = (),
+    prefix: Place = (),
 ) -> list[Problem]:
     """Says each error of a validation in the words of the file that was validated.
 
@@ -59,11 +61,9 @@ def problems_from(
     return problems
 
 
-def findings_from(
-    error: ValidationError, model: type[BaseModel], data: object
-) -> list[tuple[tuple[str | int, ...], str]]:
+def findings_from(error: ValidationError, model: type[BaseModel], data: object) -> list[Finding]:
     """The same as places and messages, for a model that validates a part of itself by another one."""
-    found: list[tuple[tuple[str | int, ...], str]] = []
+    found: list[Finding] = []
     for one in error.errors(include_url=False, include_input=False):
         for place, message in one.get("ctx", {}).get("findings") or [((), _message(one))]:
             shown, owner = _follow(model, data, (*one["loc"], *place))
@@ -131,14 +131,20 @@ def dotted(keys: Sequence[str | int]) -> str:
     return text
 
 
+def traced(place: Place, origins: Mapping[Place, Place]) -> Place:
+    """The place that a thing has in the input, by the longest part of its way that has an origin there."""
+    for length in range(len(place), 0, -1):
+        if place[:length] in origins:
+            return (*origins[place[:length]], *place[length:])
+    return place
+
+
 def document_place(documents: Sequence[object], *indexes: int) -> tuple[str, ...]:
     """Where in a file something is said, of one document or of several in the same words."""
     return (f"documents[{','.join(map(str, indexes))}]",) if len(documents) > 1 else ()
 
 
-def _follow(
-    model: type[BaseModel], data: object, loc: tuple[str | int, ...]
-) -> tuple[list[str | int], type[BaseModel] | None]:
+def _follow(model: type[BaseModel], data: object, loc: Place) -> tuple[list[str | int], type[BaseModel] | None]:
     """Walks down to the place of an error.
 
     Returns:

@@ -9,7 +9,16 @@ from pydantic import ValidationError
 
 from persia_infra import pod_groups
 from persia_infra.environment import EnvironmentSpec
-from persia_infra.errors import InputError, Problem, document_place, dotted, findings_from, nearest, problems_from
+from persia_infra.errors import (
+    InputError,
+    Problem,
+    document_place,
+    dotted,
+    findings_from,
+    nearest,
+    problems_from,
+    traced,
+)
 from persia_infra.jobs import JOB_KINDS, Job, PersiaJobSpec, SingleNodeJobSpec, mpi, paddle, single_node, stateful_set
 from persia_infra.jobs.persia_stateful_sets import read_recipe
 from persia_infra.metadata import STATUS_LEFT_OUT, ObjectMetadata
@@ -66,15 +75,7 @@ class Described:
         """What was found worth saying, though nothing is wrong."""
         yield from self.about_file
         for place, message in self.spec.notes():
-            yield Problem(self.file, dotted(_traced((*self.prefix, *place), self.origins)), message)
-
-
-def _traced(place: Place, origins: Mapping[Place, Place]) -> Place:
-    """The place in the file, by the longest part of the way that has an origin."""
-    for length in range(len(place), 0, -1):
-        if place[:length] in origins:
-            return (*origins[place[:length]], *place[length:])
-    return place
+            yield Problem(self.file, dotted(traced((*self.prefix, *place), self.origins)), message)
 
 
 class _Manifest(Spec):
@@ -161,7 +162,7 @@ def _read_recipe(documents: list[Any], file: Path, shown: str) -> tuple[Describe
         spec = PersiaJobSpec.model_validate(data)
     except ValidationError as error:
         found = findings_from(error, PersiaJobSpec, data)
-        problems += [Problem(shown, dotted(_traced(place, recipe.origins)), message) for place, message in found]
+        problems += [Problem(shown, dotted(traced(place, recipe.origins)), message) for place, message in found]
         raise InputError(list(dict.fromkeys(problems))) from None
     if problems:
         raise InputError(problems)
@@ -228,20 +229,17 @@ def _read_manifest(document: object, file: str, prefix: Place, groups: Sequence[
             about += [Problem(file, dotted(place), said) for place, said in told]
     if manifest.metadata.namespace:
         data["namespace"] = manifest.metadata.namespace
-    origins: dict[Place, Place] = {(*prefix, "spec", "template", "spec"): (*prefix, "spec")} if is_pod else {}
     try:
         spec = model.model_validate(data)
     except ValidationError as error:
-        found = [((*prefix, "spec", *place), said) for place, said in findings_from(error, model, data)]
-        problems = [Problem(file, dotted(_traced(place, origins)), said) for place, said in found]
-        raise InputError(list(dict.fromkeys(problems))) from None
-    for place, said in spec.settings_findings() if isinstance(spec, Job) else ():
+        raise InputError(problems_from(error, model, data, file=file, prefix=(*prefix, "spec"))) from None
+    for place, said in spec.as_written(spec.settings_findings()) if isinstance(spec, Job) else ():
         problem = Problem(file, dotted((*prefix, "spec", *place)), said)
         if place[-1] != "profile":
             raise InputError([problem])
         about.append(replace(problem, message="belongs to an environment; this file is read without its values"))
     about += [Problem(file, dotted((*prefix, *place)), said) for place, said in _left_out(manifest, spec)]
-    return Described(file, (*prefix, "spec"), manifest.metadata.name, _labelled(spec, manifest), tuple(about), origins)
+    return Described(file, (*prefix, "spec"), manifest.metadata.name, _labelled(spec, manifest), tuple(about))
 
 
 def _left_out(manifest: _Manifest, spec: _Description) -> Iterator[Finding]:
@@ -250,13 +248,13 @@ def _left_out(manifest: _Manifest, spec: _Description) -> Iterator[Finding]:
         yield ("metadata", *place), said
     if manifest.status:
         yield ("status",), STATUS_LEFT_OUT
-    pools: list[Place] = []
+    said = "belongs to an environment; this file is read without it, so any node with room will do"
+    pools: list[Finding] = []
     if isinstance(spec, Job):
-        pools = [(*load.place, "pool") for load in spec.workloads() if load.pool]
+        pools += spec.as_written(((*load.place, "pool"), said) for load in spec.workloads() if load.pool)
     elif isinstance(spec, NatsClusterSpec) and spec.pool:
-        pools = [("pool",)]
-    for place in dict.fromkeys(pools):
-        yield ("spec", *place), "belongs to an environment; this file is read without it, so any node with room will do"
+        pools.append((("pool",), said))
+    yield from ((("spec", *place), said) for place, said in dict.fromkeys(pools))
 
 
 def _labelled(spec: _Description, manifest: _Manifest) -> _Description:

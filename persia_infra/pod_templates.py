@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 from persia_infra.affinity import Affinity
 from persia_infra.pods import EnvVar, Named, Resources, Volume, VolumeMount, duplicate_names, mount_findings
 from persia_infra.quantity import LARGEST, format_quantity, parse_quantity
-from persia_infra.spec import DnsLabel, Finding, Spec, refuse
+from persia_infra.spec import DnsLabel, Finding, Image, Spec, refuse
 
 Plain = dict[str, Any]
 """An object whose inside is left to the API server."""
@@ -169,7 +169,7 @@ class Container(Spec):
     """One container of a pod."""
 
     name: DnsLabel
-    image: str | None = None
+    image: Image | None = None
     command: list[str] | None = None
     args: list[str] | None = None
     env: list[EnvVar] = Field(default=[])

@@ -1,15 +1,16 @@
-"""What the environment needs to know of a job of any kind: its pods, and where they want to be."""
+"""What the environment needs to know of a job of any kind: its pods, where they want to be, and how it was written."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, ValidationError
 
+from persia_infra.errors import findings_from, traced
 from persia_infra.pod_security import Need
 from persia_infra.pods import Resources
 from persia_infra.run_settings import RunSettings
-from persia_infra.spec import DnsLabel, Finding, Place, Spec
+from persia_infra.spec import DnsLabel, Finding, Place, Spec, refuse
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,17 @@ class Workload:
     """Keys that lead from the role to where its resources are said."""
 
 
+@dataclass(frozen=True)
+class Translation:
+    """A description in today's words, and how it was written."""
+
+    data: dict[str, Any]
+    notes: list[Finding]
+    """One for each thing that was translated, at the place where it was written."""
+    origins: dict[Place, Place]
+    """Where that was, by the place that it has in today's words."""
+
+
 class Job(Spec):
     """A training job."""
 
@@ -42,6 +54,26 @@ class Job(Spec):
     """The Volcano queue that the job waits in, with all its pods or none."""
     gang: bool = Field(default=False, exclude=True)
     """Starts all pods or none, in the queue `default` where no other is named."""
+
+    _translated: list[Finding] = PrivateAttr(default=[])
+    _origins: dict[Place, Place] = PrivateAttr(default={})
+
+    @classmethod
+    def _read(cls, translation: Translation, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """The job that a translated description is; what is wrong with it is said of the places where it stands."""
+        try:
+            job = handler(translation.data)
+        except ValidationError as error:
+            if translation.origins:
+                found = findings_from(error, cls, translation.data)
+                refuse((traced(place, translation.origins), said) for place, said in found)
+            raise
+        job._translated, job._origins = translation.notes, translation.origins
+        return job
+
+    def as_written(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """The findings at the places where the description stands, whatever words it has."""
+        yield from ((traced(place, self._origins), said) for place, said in findings)
 
     @property
     def needs_volcano(self) -> bool:
@@ -74,5 +106,10 @@ class Job(Spec):
         raise NotImplementedError
 
     def notes(self) -> Iterator[Finding]:
-        """What in the description has no effect, or another one than elsewhere."""
+        """What was translated, and what in the description has no effect, or another one than elsewhere."""
+        yield from self._translated
+        yield from self.as_written(self._remarks())
+
+    def _remarks(self) -> Iterator[Finding]:
+        """The latter."""
         return iter(())

@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from persia_infra.errors import nearest
+from persia_infra.jobs.job import Translation
 from persia_infra.jobs.run_job import RoleSpec, RunJob, RunRole, dumped, network_findings, scheduler_findings
 from persia_infra.pools import Placement
-from persia_infra.spec import Finding, Quantity, Spec, refuse
+from persia_infra.spec import Finding, Place, Quantity, Spec, refuse
 
 API_VERSION = "kubeflow.org/v2beta1"
 OLD_API_VERSIONS = ("kubeflow.org/v1alpha2", "kubeflow.org/v1")
@@ -107,9 +108,9 @@ class MPIJobSpec(RunJob):
         yield from super().settings_findings()
         yield from self._ssh_findings()
 
-    def notes(self) -> Iterator[Finding]:
-        """What was translated, overridden or decided for the reader."""
-        yield from super().notes()
+    def _remarks(self) -> Iterator[Finding]:
+        """What is overridden, or decided for the reader."""
+        yield from super()._remarks()
         if self.run_policy.clean_pod_policy is None:
             yield (
                 ("runPolicy", "cleanPodPolicy"),
@@ -129,14 +130,6 @@ class MPIJobSpec(RunJob):
                 ("runPolicy", "ttlSecondsAfterFinished"),
                 "removes the launcher's Job, and with it its log; the MPIJob itself stays",
             )
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _from_any_dialect(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
-        said: list[Finding] = []
-        job = handler(_translated(data, said) if isinstance(data, Mapping) else data)
-        job._translated.extend(said)
-        return job
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -185,20 +178,28 @@ class MPIJobSpec(RunJob):
         yield from scheduler_findings(self)
         yield from network_findings(self)
 
+    # Last, so that it sees what the other validators refuse.
+    @model_validator(mode="wrap")
+    @classmethod
+    def _from_any_dialect(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
+        return cls._read(_translated(data), handler) if isinstance(data, Mapping) else handler(data)
 
-def _translated(data: Mapping[str, Any], said: list[Finding]) -> dict[str, Any]:
+
+def _translated(data: Mapping[str, Any]) -> Translation:
     """The older API's keys where this one has them; each move is noted."""
-    new = dict(data)
+    new, said, origins = dict(data), [], {}
     for key in _MOVED:
         if key not in new:
             continue
         policy = new.get("runPolicy")
         if policy is None or (isinstance(policy, Mapping) and key not in policy):
             new["runPolicy"] = {**(policy or {}), key: new.pop(key)}
+            origins["runPolicy", key] = (key,)
             said.append(((key,), f"is runPolicy.{key} in {API_VERSION}, and was moved there"))
     if "mpiDistribution" in new and "mpiImplementation" not in new:
         given = new.pop("mpiDistribution")
         new["mpiImplementation"] = _IMPLEMENTATIONS.get(given, given) if isinstance(given, str) else given
+        origins["mpiImplementation",] = ("mpiDistribution",)
         said.append((("mpiDistribution",), f"is mpiImplementation in {API_VERSION}, and was renamed"))
     if "mainContainer" in new:
         wanted = new.pop("mainContainer")
@@ -206,9 +207,9 @@ def _translated(data: Mapping[str, Any], said: list[Finding]) -> dict[str, Any]:
         if names and wanted not in names:
             missing = "no container has this name, so nobody can tell which one trains"
             refuse([(("mainContainer",), f"{missing}; {nearest(str(wanted), names)}")])
-        new["mpiReplicaSpecs"] = _main_first(new.get("mpiReplicaSpecs"), wanted)
+        new["mpiReplicaSpecs"] = _main_first(new.get("mpiReplicaSpecs"), wanted, origins)
         said.append((("mainContainer",), f"is always the first container in {API_VERSION}, and was put there"))
-    return new
+    return Translation(new, said, origins)
 
 
 def _container_names(specs: Any) -> list[str]:  # noqa: ANN401
@@ -219,17 +220,19 @@ def _container_names(specs: Any) -> list[str]:  # noqa: ANN401
     return list(dict.fromkeys(names))
 
 
-def _main_first(specs: Any, wanted: Any) -> Any:  # noqa: ANN401
+def _main_first(specs: Any, wanted: Any, origins: dict[Place, Place]) -> Any:  # noqa: ANN401
     if not isinstance(specs, Mapping):
         return specs
     found = dict(specs)
     for role, spec in specs.items():
         try:
             containers = spec["template"]["spec"]["containers"]
-            first = next(one for one in containers if one["name"] == wanted)
+            main = next(index for index, one in enumerate(containers) if one["name"] == wanted)
         except (TypeError, KeyError, StopIteration):
             continue
-        ordered = [first, *(one for one in containers if one is not first)]
-        pod = {**spec["template"]["spec"], "containers": ordered}
+        order = sorted(range(len(containers)), key=lambda index: index != main)
+        at = ("mpiReplicaSpecs", role, "template", "spec", "containers")
+        origins |= {(*at, index): (*at, before) for index, before in enumerate(order)}
+        pod = {**spec["template"]["spec"], "containers": [containers[index] for index in order]}
         found[role] = {**spec, "template": {**spec["template"], "spec": pod}}
     return found

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 from pydantic.alias_generators import to_camel
 
+from persia_infra.jobs.job import Translation
 from persia_infra.jobs.run_job import (
     VOLCANO,
     RoleSpec,
@@ -111,9 +112,9 @@ class PaddleJobSpec(RunJob):
             needs.append(of_templates)
         return max(needs, key=lambda need: LEVELS.index(need[0]))
 
-    def notes(self) -> Iterator[Finding]:
-        """What was put right, and what has no effect."""
-        yield from super().notes()
+    def _remarks(self) -> Iterator[Finding]:
+        """What is overridden, or has no effect."""
+        yield from super()._remarks()
         if self.with_gloo and not self.ps:
             yield ("withGloo",), "has no effect without ps: the operator sets Gloo up for parameter server jobs only"
         elif self.with_gloo and self.intranet != "Service":
@@ -142,14 +143,6 @@ class PaddleJobSpec(RunJob):
 
     def _settings_of(self, role: RunRole) -> RunSettings:
         return with_shared_memory(super()._settings_of(role), role.spec.template)
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _put_right(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
-        said: list[Finding] = []
-        job = handler(_corrected(data, said) if isinstance(data, Mapping) else data)
-        job._translated.extend(said)
-        return job
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -212,6 +205,12 @@ class PaddleJobSpec(RunJob):
         if self.intranet != "Host":
             yield from network_findings(self, ", or write intranet: Host where the job can't do without")
 
+    # Last, so that it sees what the other validators refuse.
+    @model_validator(mode="wrap")
+    @classmethod
+    def _put_right(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
+        return cls._read(_corrected(data), handler) if isinstance(data, Mapping) else handler(data)
+
 
 def _newer_than_operator(part: Spec, place: Place = ()) -> Iterator[Place]:
     newer = NEWER_THAN_OPERATOR["below" if place else "pod"]
@@ -225,11 +224,12 @@ def _newer_than_operator(part: Spec, place: Place = ()) -> Iterator[Place]:
                 yield from _newer_than_operator(one, here if index is None else (*here, index))
 
 
-def _corrected(data: Mapping[str, Any], said: list[Finding]) -> dict[str, Any]:
+def _corrected(data: Mapping[str, Any]) -> Translation:
     """Well-known mistakes of manifests that circulate, put right and noted."""
-    new = dict(data)
+    new, said, origins = dict(data), [], {}
     if "cleanPolicy" in new and "cleanPodPolicy" not in new:
         new["cleanPodPolicy"] = new.pop("cleanPolicy")
+        origins["cleanPodPolicy",] = ("cleanPolicy",)
         said.append((("cleanPolicy",), "is no key of a PaddleJob and would be dropped; it was read as cleanPodPolicy"))
     if new.get("cleanPodPolicy") == "OnFailed":
         new["cleanPodPolicy"] = "OnFailure"
@@ -247,7 +247,7 @@ def _corrected(data: Mapping[str, Any], said: list[Finding]) -> dict[str, Any]:
     for role in by_hand:
         pod = {key: value for key, value in new[role]["template"]["spec"].items() if key != "schedulerName"}
         new[role] = {**new[role], "template": {**new[role]["template"], "spec": pod}}
-    return new
+    return Translation(new, said, origins)
 
 
 def _scheduler(role: Any) -> str | None:  # noqa: ANN401

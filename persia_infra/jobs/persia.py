@@ -56,7 +56,6 @@ class PersiaJobSpec(Job):
     dataloader: ScriptedRole | None = None
     nats: NatsSpec | None = Field(default=None, exclude=True)
 
-    _translated: tuple[Finding, ...] = PrivateAttr(default=())
     _profiles: Mapping[str, RunSettings] = PrivateAttr(default={})
 
     @property
@@ -166,9 +165,8 @@ class PersiaJobSpec(Job):
             return "baseline", "the PERSIA operator says nothing of its pods' privileges"
         return security_need([self.settled(key, "job").pod for key in self.roles])
 
-    def notes(self) -> Iterator[Finding]:
-        """What was translated, and what differs from PERSIA's own way with the same manifest."""
-        yield from self._translated
+    def _remarks(self) -> Iterator[Finding]:
+        """What differs from PERSIA's own way with the same manifest."""
         yield from persia_rules.notes(self)
         for key, role in self.roles.items():
             whose = f"the profile {role.profile!r} or the role's settings" if role.profile else "the role's settings"
@@ -192,17 +190,13 @@ class PersiaJobSpec(Job):
             yield ("persiaEnv", name), EnvVar(name=name, value=path)
         yield from ((("env", index), variable) for index, variable in enumerate(self.env))
 
-    @model_validator(mode="wrap")
-    @classmethod
-    def _read(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
-        if not isinstance(data, Mapping):
-            return handler(data)
-        todays, notes = in_todays_words(data)
-        job = handler(todays)
-        job._translated = tuple(notes)
-        return job
-
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         refuse(persia_rules.findings(self))
         return self
+
+    # Last, so that it sees what the other validators refuse.
+    @model_validator(mode="wrap")
+    @classmethod
+    def _from_any_dialect(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
+        return cls._read(in_todays_words(data), handler) if isinstance(data, Mapping) else handler(data)

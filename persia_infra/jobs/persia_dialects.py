@@ -7,6 +7,8 @@ Known are the resource definitions of November 2021 (`trainer`, `middlewareServe
 from collections.abc import Mapping
 from typing import Any
 
+from persia_infra.errors import traced
+from persia_infra.jobs.job import Translation
 from persia_infra.spec import Finding, Place, refuse
 
 NATS_URL = "PERSIA_NATS_URL"
@@ -28,32 +30,34 @@ _VARIABLES = {"PERSIA_NATS_IP": NATS_URL, "MIDDLEWARE_SERVICE": "EMBEDDING_WORKE
 _UNREAD_VARIABLES = {"PERSIA_MODEL_CONFIG", "ENABLE_CUDA"}
 
 
-def in_todays_words(described: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
-    """A job's description without the words of older dialects, and one note for each thing that was translated.
+def in_todays_words(described: Mapping[str, Any]) -> Translation:
+    """A job's description without the words of older dialects.
 
     Raises:
         PydanticCustomError: Old and new words are given for the same thing.
     """
     job = {key: value for key, value in described.items() if value is not None}
     notes: list[Finding] = []
+    origins: dict[Place, Place] = {}
     refuse(_doubled(job))
     paths = {old: new for old, new in _PATHS.items() if old in job}
     if paths:
         values = {new: job.pop(old) for old, new in paths.items()}
         given = job.get("persiaEnv", {})
         job["persiaEnv"] = {**given, **values} if isinstance(given, Mapping) else given
+        origins |= {("persiaEnv", new): (old,) for old, new in paths.items()}
         notes += [((old,), f"is from before December 2021; taken as persiaEnv.{new}") for old, new in paths.items()]
     for old, new in _ROLES.items():
         if old in job:
             job[new] = job.pop(old)
+            origins[new,] = (old,)
             notes.append(((old,), f"is from before PERSIA renamed its roles; taken as {new}"))
-    spelled = {new: old for old, new in _ROLES.items() if old in described}
     for role in ROLES:
         if isinstance(job.get(role), Mapping):
-            job[role] = _role(job[role], (spelled.get(role, role),), notes)
+            job[role] = _role(job[role], traced((role,), origins), notes)
     if isinstance(job.get("env"), list):
         job["env"] = _variables(job["env"], ("env",), notes)
-    return job, notes
+    return Translation(job, notes, origins)
 
 
 def _doubled(job: Mapping[str, Any]) -> list[Finding]:

@@ -47,7 +47,7 @@ class RunRole:
 class RunJob(Job):
     """A job whose roles are pod templates."""
 
-    RESOURCES_AT: ClassVar[Place] = ("template",)
+    RESOURCES_AT: ClassVar[Place] = ("template", "spec", "containers")
     """Keys that lead from a role to where its resources are said."""
 
     namespace: DnsLabel | None = Field(default=None, exclude=True)
@@ -57,7 +57,6 @@ class RunJob(Job):
     """Of the environment's profiles; what it says wins over everything else."""
 
     _profiles: Mapping[str, RunSettings] = PrivateAttr(default={})
-    _translated: list[Finding] = PrivateAttr(default_factory=list)
 
     def run_roles(self) -> list[RunRole]:
         """The roles that are there, in a fixed order."""
@@ -113,9 +112,8 @@ class RunJob(Job):
         """What its pods need beyond the strictest Pod Security."""
         return security_need([self.template_of(role, "job").spec for role in self.run_roles()])
 
-    def notes(self) -> Iterator[Finding]:
-        """What was translated, and what profiles and settings override."""
-        yield from self._translated
+    def _remarks(self) -> Iterator[Finding]:
+        """What profiles and settings override."""
         for role in self.run_roles():
             yield from self._override_notes(role)
         if self.profile is not None and self.profile in self._profiles:

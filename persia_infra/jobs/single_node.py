@@ -5,13 +5,11 @@ kinds of their own here.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
-from persia_infra.errors import findings_from
-from persia_infra.jobs.job import Workload
+from persia_infra.jobs.job import Translation
 from persia_infra.jobs.run_job import (
     RoleSpec,
     RunJob,
@@ -24,7 +22,7 @@ from persia_infra.jobs.run_job import (
 from persia_infra.pod_templates import Plain, PodTemplate
 from persia_infra.pools import Placement
 from persia_infra.run_settings import RunSettings
-from persia_infra.spec import DnsLabel, Finding, Place, refuse
+from persia_infra.spec import DnsLabel, Finding, refuse
 
 API_VERSION = "batch/v1"
 
@@ -47,8 +45,6 @@ class SingleNodeJobSpec(RunJob):
     pod_failure_policy: Plain | None = None
     pod_replacement_policy: Literal["TerminatingOrFailed", "Failed"] | None = None
 
-    _was_pod: bool = PrivateAttr(default=False)
-
     def run_roles(self) -> list[RunRole]:
         """The only one."""
         return [RunRole("training", (), RoleSpec(template=self.template, pool=self.pool), 1)]
@@ -63,19 +59,14 @@ class SingleNodeJobSpec(RunJob):
             )
         return {**dumped(self), "template": template.as_kubernetes()}
 
-    def notes(self) -> Iterator[Finding]:
-        """What was translated, overridden or decided for the reader."""
-        yield from ((_in_pod(place) if self._was_pod else place, said) for place, said in super().notes())
+    def _remarks(self) -> Iterator[Finding]:
+        """What is overridden, or worth knowing."""
+        yield from super()._remarks()
         if self.ttl_seconds_after_finished is not None:
             yield (
                 ("ttlSecondsAfterFinished",),
                 "removes the finished Job from the cluster, so the next update of the stack would train again",
             )
-
-    def workloads(self) -> list[Workload]:
-        """The pod, whose resources a bare Pod has elsewhere than a Job."""
-        found = super().workloads()
-        return [replace(load, resources_at=("containers",)) for load in found] if self._was_pod else found
 
     def _settings_of(self, role: RunRole) -> RunSettings:
         return with_shared_memory(super()._settings_of(role), role.spec.template)
@@ -104,16 +95,6 @@ class SingleNodeJobSpec(RunJob):
             return handler(data)
         ours = {name for field, info in cls.model_fields.items() for name in (field, info.alias)}
         pod = {key: value for key, value in data.items() if key not in ours or key == "activeDeadlineSeconds"}
-        data = {key: value for key, value in data.items() if key not in pod} | {"template": {"spec": pod}}
-        try:
-            job = handler(data)
-        except ValidationError as error:
-            refuse((_in_pod(place), said) for place, said in findings_from(error, cls, data))
-            raise
-        job._was_pod = True
-        job._translated.append(((), "a bare Pod is gone with its node; it is run as a Job, which starts it again"))
-        return job
-
-
-def _in_pod(place: Place) -> Place:
-    return place[2:] if place[:2] == ("template", "spec") else place
+        job = {key: value for key, value in data.items() if key not in pod} | {"template": {"spec": pod}}
+        said = "a bare Pod is gone with its node; it is run as a Job, which starts it again"
+        return cls._read(Translation(job, [((), said)], {("template", "spec"): ()}), handler)

@@ -18,7 +18,7 @@ from persia_infra.pod_templates import PodTemplate
 from persia_infra.pools import Placement
 from persia_infra.run_settings import RunSettings
 from persia_infra.run_volumes import GcsBucket, NfsShare
-from persia_infra.spec import DnsLabel, Finding, Place, PodCount, Spec, matching, refuse
+from persia_infra.spec import DnsLabel, Finding, Image, Place, PodCount, Spec, matching, refuse
 
 _Path = Annotated[str, matching(r"/[^:]+", "no absolute path; start it with '/' and leave out ':'")]
 _FOLDER_PLACES: tuple[Place, ...] = (("dataset", "mountPath"), ("modelDir",), ("outputDir",))
@@ -60,7 +60,7 @@ class TrainingJobSpec(RunJob):
     WORKSPACE: ClassVar[str] = "workspace"
 
     kind: Literal["TrainingJob"] = "TrainingJob"  # pyright: ignore[reportIncompatibleVariableOverride]
-    image: str = Field(min_length=1)
+    image: Image
     registry: str = "docker.io"
     command: list[str] = Field(default=[])
     """What trains; with several nodes it is run by `mpirun` on all of them."""
@@ -105,8 +105,8 @@ class TrainingJobSpec(RunJob):
     def _settings_of(self, role: RunRole) -> RunSettings:
         return self.runs_as._settings_of(role)
 
-    def notes(self) -> Iterator[Finding]:
-        """What profiles override."""
+    def _remarks(self) -> Iterator[Finding]:
+        """What profiles override, and what is decided for the reader."""
         said = {(self._own_place(place), message): None for place, message in self.runs_as.notes()}
         yield from ((place, message) for place, message in said if place is not None)
         if self.nodes > 1 and "ssh_auth_mount_path" not in self.model_fields_set:

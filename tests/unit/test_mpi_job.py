@@ -8,7 +8,7 @@ import pytest
 from persia_infra.jobs import MPIJobSpec
 from persia_infra.pools import POOL_LABEL
 from persia_infra.stack import parse_environment
-from tests.unit.conftest import JOBS, VOLUME
+from tests.unit.conftest import JOBS, VOLUME, problems
 from tests.unit.run_jobs import places, read
 
 WORKER = "mpiReplicaSpecs/Worker"
@@ -172,6 +172,32 @@ def test_the_older_api_is_translated_and_said(environment: dict[str, Any]) -> No
     assert spec["runPolicy"] == {"cleanPodPolicy": "None", "backoffLimit": 4}
     assert spec["mpiImplementation"] == "Intel"
     assert places(job) == ["cleanPodPolicy", "backoffLimit", "mpiDistribution", "mainContainer"]
+
+
+@pytest.mark.parametrize(
+    ("old", "line"),
+    [
+        ({"cleanPodPolicy": "Sometimes"}, "cleanPodPolicy: not one of the values"),
+        ({"backoffLimit": -1}, "backoffLimit: must be greater than or equal to 0"),
+        ({"mpiDistribution": "LAM"}, "mpiDistribution: not one of the values it can have"),
+    ],
+)
+def test_what_is_wrong_in_the_older_api_is_said_in_its_words(
+    environment: dict[str, Any], old: dict[str, Any], line: str
+) -> None:
+    environment["jobs"]["mpi"].update(old)
+
+    assert any(one.startswith(f"{JOBS}.mpi.{line}") for one in problems(environment))
+
+
+def test_containers_keep_their_number_when_the_main_one_comes_first(environment: dict[str, Any]) -> None:
+    worker = environment["jobs"]["mpi"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    worker["containers"].insert(0, {"name": "beside", "image": "no image"})
+    environment["jobs"]["mpi"]["mainContainer"] = "main"
+
+    (said,) = problems(environment)
+
+    assert said.startswith(f"{JOBS}.mpi.mpiReplicaSpecs.Worker.template.spec.containers[0].image: is no name")
 
 
 def test_a_queue_is_a_gang_of_all_pods(environment: dict[str, Any]) -> None:

@@ -264,6 +264,30 @@ def test_dialects_before_december_2021_mean_the_same(description: dict[str, Any]
     ]
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "line"),
+    [
+        ("trainer/replicas", -1, "trainer.replicas: must be greater than or equal to 0"),
+        ("trainer/nodeName", "n", "trainer.nodeName: unknown key"),
+        ("trainer/pool", "tpu", "trainer.pool: no pool 'tpu' is described"),
+        ("trainer/profile", "big", "trainer.profile: no profile 'big' is described by the environment"),
+        ("trainer/env", env("RANK"), "trainer.env[0].name: RANK is different in every pod"),
+        ("globalConfigPath", "", "globalConfigPath: is empty"),
+        ("dataloader/replicas", True, "dataloader.replicas: must be a whole number"),
+    ],
+)
+def test_what_is_wrong_in_an_old_dialect_is_said_in_its_words(
+    description: dict[str, Any], spoiled: Spoil, place: str, value: Any, line: str
+) -> None:
+    old = description["jobs"]["ads"]
+    old["trainer"] = old.pop("nnWorker")
+    old["globalConfigPath"] = old["persiaEnv"].pop("PERSIA_GLOBAL_CONFIG")
+
+    (said,) = spoiled(f"jobs/ads/{place}", value)
+
+    assert said.startswith(f"{JOB}.{line}")
+
+
 def test_read_only_of_the_old_documentation_takes_effect_and_is_said(description: dict[str, Any]) -> None:
     mount = description["jobs"]["ads"]["nnWorker"]["volumeMounts"][0]
     mount["read_only"] = True

@@ -33,7 +33,7 @@ class TestProfiles:
         environment["profiles"] = {"huge": {"resources": {"mem": {"limits": "900Gi"}}}}
         environment["jobs"]["single"]["profile"] = "huge"
 
-        with pytest.raises(InputError, match=r"single\.template: asks for 900.00Gi memory"):
+        with pytest.raises(InputError, match=r"single\.template\.spec\.containers: asks for 900.00Gi memory"):
             parse_environment(environment)
 
     def test_a_role_can_have_another_profile_than_its_job(self, environment: dict[str, Any]) -> None:
@@ -137,7 +137,7 @@ def test_containers_that_add_up_to_more_than_can_be_counted_do_not_fit(environme
     pod = environment["jobs"]["single"]["template"]["spec"]
     pod["containers"] = [{"name": name, "resources": {"limits": {"memory": "7Ei"}}} for name in ("a", "b")]
 
-    with pytest.raises(InputError, match=r"jobs\.single\.template: asks for .*Gi memory, but a g2-standard-8 node"):
+    with pytest.raises(InputError, match=r"jobs\.single\.template\.spec\.containers: asks for .*Gi memory, but"):
         parse_environment(environment)
 
 
