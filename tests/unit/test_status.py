@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from persia_infra.cli.status import WIDTH, shown
+from persia_infra.cli.job_table import WIDTH, shown
 from persia_infra.rehearsal.provider.cluster import Refused
 from persia_infra.stack import parse_environment
 from persia_infra.status import JobStatus, as_json, job_statuses

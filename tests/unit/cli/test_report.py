@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from persia_infra.cli.rehearse import print_report
+from persia_infra.cli.rehearsal_report import print_report
 from persia_infra.rehearsal.rehearse import Report
 
 
