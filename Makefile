@@ -16,7 +16,7 @@ rehearse: setup
 
 test: setup
 	@$(BIN)/python -m persia_infra.rehearsal.operator_tools
-	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS)
 
 lint: $(VENV)/.installed
 	@$(BIN)/ruff check

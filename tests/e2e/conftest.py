@@ -1,6 +1,5 @@
 """One real control plane for all of these tests; what is not built yet is built first."""
 
-import fcntl
 import gc
 import sys
 import warnings
@@ -77,25 +76,14 @@ def operator_node(control_plane: ControlPlane) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def mpi_port() -> Iterator[None]:
-    """The MPI operator's health port can't be chosen: modules that run it take turns, in other processes too."""
-    with Path(__file__).open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-@pytest.fixture(scope="module")
 def operator_stack(
     tmp_path_factory: pytest.TempPathFactory,
     control_plane: ControlPlane,
     kubernetes_port: int,
     operator_tools: Toolchain,
     operator_node: None,  # noqa: ARG001
-    request: pytest.FixtureRequest,
 ) -> Iterator[OperatorStack]:
     """Destroyed after the module, its operators still running; then these end as well."""
-    if hasattr(request.module, "mpi"):
-        request.getfixturevalue("mpi_port")
     processes = OperatorProcesses(control_plane, operator_tools)
     stack = OperatorStack(tmp_path_factory.mktemp("stack"), control_plane, kubernetes_port, processes)
     try:
