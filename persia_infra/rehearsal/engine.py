@@ -174,7 +174,7 @@ class Engine:
             stderr=errors,
             text=True,
             start_new_session=True,
-            preexec_fn=die_with_the_parent,
+            preexec_fn=_as_from_a_terminal,
         )
 
     def _call(self, *arguments: str) -> str:
@@ -246,6 +246,12 @@ def _follow(file: Path, process: subprocess.Popen[str]) -> Iterator[Event | None
         yield None
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.5)
+
+
+def _as_from_a_terminal() -> None:
+    """What a shell starts in the background ignores SIGINT, by which the CLI ends its plugins: 5 s for each of them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    die_with_the_parent()
 
 
 def _interrupt(process: subprocess.Popen[str]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from importlib.metadata import version
 from pathlib import Path
 
@@ -32,6 +33,7 @@ echo "$@" >> "$PULUMI_HOME/calls"
 while [ $# -gt 0 ]; do
     case "$1" in
     --event-log) cat "{events}" > "$2"; exit 255 ;;
+    interrupted) kill -INT $$; echo "deaf"; exit 0 ;;
     broken) echo "no such stack"; exit 1 ;;
     esac
     shift
@@ -138,3 +140,14 @@ def test_plugin_is_made_available_to_the_engine(engine: Engine, tmp_path: Path) 
     engine.use_plugin(plugin)
     there = tmp_path / "engine" / "home" / "plugins"
     assert {file.name for file in there.iterdir()} == {plugin.name, f"{plugin.name}.lock"}
+
+
+def test_its_plugins_hear_an_interrupt_though_it_was_started_in_the_background(engine: Engine) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = engine.start("interrupted")
+        process.communicate()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert process.returncode == -signal.SIGINT
