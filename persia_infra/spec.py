@@ -37,6 +37,7 @@ class Spec(BaseModel):
         alias_generator=to_camel,
         populate_by_name=True,
         hide_input_in_errors=True,
+        defer_build=True,
     )
 
 
