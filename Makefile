@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 STACK  ?= dev
 # Each worker has a control plane of its own, of about 1 GB.
 WORKERS ?= 2
+# Of the page of figures; all of them when empty.
+SECTIONS ?=
 
 .PHONY: setup rehearse test lint bench lock clean
 
@@ -24,7 +26,7 @@ lint: $(VENV)/.installed
 	@$(BIN)/pyright
 
 bench: setup
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench $(SECTIONS)
 
 lock: $(VENV)/.installed
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra rehearsal \

@@ -14,35 +14,52 @@ from tests.bench import imports, jobs, operators, preview, rehearsals
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 
 
+SECTIONS = {
+    "imports": ("Importing the components", imports.measure),
+    "preview": ("Previewing the dev stack", preview.measure),
+    "render": ("Rendering the prod stack", jobs.measure_render),
+    "up": ("Deploying the prod job", jobs.measure_up),
+    "growth": ("Many jobs in one stack", jobs.measure_growth),
+    "operators": ("Five operators", operators.measure),
+    "rehearse": ("Rehearsing the dev stack", rehearsals.measure),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--warm-only", action="store_true", help="leave out the cold build, which takes 10 minutes")
-    chosen = parser.parse_args()
+    parser.add_argument("section", nargs="*", help=f"only these, and the others as the page has them: {_names()}")
+    chosen = parser.parse_args().section or list(SECTIONS)
+    if unknown := set(chosen) - set(SECTIONS):
+        parser.error(f"no such section: {', '.join(sorted(unknown))}; known: {_names()}")
     # A warm start is one that finds its bytecode.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    sections = [
-        ("Importing the components", imports.measure),
-        ("Previewing the dev stack", preview.measure),
-        ("Rendering the prod stack", jobs.measure_render),
-        ("Deploying the prod job", jobs.measure_up),
-        ("Many jobs in one stack", jobs.measure_growth),
-        ("Five operators", operators.measure),
-        ("Rehearsing the dev stack", lambda: rehearsals.measure(cold=not chosen.warm_only)),
-    ]
+    written = _written()
+    for name in chosen:
+        title, measure = SECTIONS[name]
+        print(f"{title} ...", file=sys.stderr, flush=True)
+        written[title] = measure()
+        print(written[title], flush=True)
     page = [
         "# Benchmarks",
         f"Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {os.cpu_count()} cores, {platform.system()} "
         f"{platform.machine()}, Python {platform.python_version()}, {_go_version()}.",
     ]
-    for title, measure in sections:
-        print(f"{title} ...", file=sys.stderr, flush=True)
-        page += [f"## {title}", measure()]
-        print(page[-1], flush=True)
-    text = "\n\n".join(page) + "\n"
+    for title, _ in SECTIONS.values():
+        page += [f"## {title}", written.get(title, "Not measured yet.")]
     with tempfile.NamedTemporaryFile("w", dir=PAGE.parent, delete=False) as file:
-        file.write(text)
+        file.write("\n\n".join(page) + "\n")
     Path(file.name).chmod(0o644)
     Path(file.name).replace(PAGE)
+
+
+def _names() -> str:
+    return ", ".join(SECTIONS)
+
+
+def _written() -> dict[str, str]:
+    """What the page says, by the titles of its sections."""
+    sections = PAGE.read_text().split("\n## ")[1:] if PAGE.is_file() else []
+    return {title: text.strip() for title, _, text in (section.partition("\n") for section in sections)}
 
 
 def _go_version() -> str:

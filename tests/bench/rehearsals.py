@@ -20,13 +20,10 @@ def _phases(environment: dict[str, str]) -> dict[str, float]:
     return json.loads(done.stdout)["seconds"]
 
 
-def measure(*, cold: bool) -> str:
-    runs: dict[str, dict[str, float]] = {}
-    if cold:
-        with tempfile.TemporaryDirectory() as folder:
-            runs["cold"] = _phases({"PERSIA_INFRA_CACHE": folder})
+def measure() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {"cold": _phases({"PERSIA_INFRA_CACHE": folder})}
     runs["warm"] = _phases({})
-    phases = list(runs["warm"])
-    rows = [[phase, *(f"{run[phase]:.1f}" for run in runs.values())] for phase in phases]
+    rows = [[phase, *(f"{run[phase]:.1f}" for run in runs.values())] for phase in runs["warm"]]
     rows.append(["all", *(f"{sum(run.values()):.1f}" for run in runs.values())])
     return table(["phase", *(f"{name}, seconds" for name in runs)], rows)
