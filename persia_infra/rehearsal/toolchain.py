@@ -353,7 +353,15 @@ def _add_language_host_script(go: Path, target: Path, stop: threading.Event) -> 
 
 
 def _run_go(go: Path, source: Source, arguments: list[str], stop: threading.Event) -> str:
+    _building().mkdir(parents=True, exist_ok=True)
+    # What a compiler that is stopped leaves half-written goes with the folder.
+    with tempfile.TemporaryDirectory(dir=_building()) as temporary:
+        return _run_go_in(Path(temporary), go, source, arguments, stop)
+
+
+def _run_go_in(temporary: Path, go: Path, source: Source, arguments: list[str], stop: threading.Event) -> str:
     environment = os.environ | {
+        "GOTMPDIR": str(temporary),
         "GOCACHE": str(_building() / "packages"),
         "GOMODCACHE": str(_building() / "modules"),
         "GOFLAGS": "-mod=readonly -modcacherw",

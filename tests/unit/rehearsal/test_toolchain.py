@@ -30,6 +30,7 @@ STAND_IN_GO = """
     build)
         echo built >> "$BUILDS"
         mkdir -p "$GOCACHE" && echo object > "$GOCACHE/object"
+        echo object > "${GOTMPDIR:-$SDK}/half-built"
         while [ "$1" != "-o" ]; do shift; done
         for package in "$3" "$4" "$5"; do
             [ -d "$2" ] || { echo program > "$2"; break; }
@@ -114,6 +115,7 @@ def test_stopped_build_does_not_count_and_leaves_no_compiler(machine: Path, how:
     for pid in map(int, hanging.read_text().split()):
         wait_until_gone(pid)
     assert not [entry for entry in (machine / "cache" / "tools").iterdir() if not entry.name.endswith(".lock")]
+    assert not list(machine.rglob("half-built"))
 
 
 def test_changed_pins_are_a_new_build(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
