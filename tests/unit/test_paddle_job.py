@@ -52,7 +52,8 @@ EVERY_FIELD: dict[str, Any] = {
         (
             "paddle/ps/template/spec/containers/0/resources",
             {"limits": {"nvidia.com/gpu": 99}},
-            "paddle.ps.template.spec.containers: asks for 99 nvidia.com/gpu, but a g2-standard-8 node of pool gpu",
+            "paddle.ps.template.spec.containers: asks for 99 nvidia.com/gpu, "
+            "but a g2-standard-8 node of pool gpu gives pods 1",
         ),
     ],
 )

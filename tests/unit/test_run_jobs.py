@@ -137,7 +137,8 @@ def test_containers_that_add_up_to_more_than_can_be_counted_do_not_fit(environme
     pod = environment["jobs"]["single"]["template"]["spec"]
     pod["containers"] = [{"name": name, "resources": {"limits": {"memory": "7Ei"}}} for name in ("a", "b")]
 
-    with pytest.raises(InputError, match=r"jobs\.single\.template\.spec\.containers: asks for .*Gi memory, but"):
+    said = r"jobs\.single\.template\.spec\.containers: asks for .*Gi memory, but a g2-standard-8 node"
+    with pytest.raises(InputError, match=said):
         parse_environment(environment)
 
 
