@@ -1,7 +1,6 @@
 """`persia-infra rehearse --operators`: the jobs of a stack come to life, and go before their operators."""
 
 import json
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -10,7 +9,8 @@ from typing import Any
 
 import pytest
 
-PROJECT = Path(__file__).parents[3]
+from tests.operator_project import PROJECT, STACK, write_project
+
 PODS = {
     # Its launcher, which has ended; its workers went with that.
     "training/resnet50-launcher": 1,
@@ -61,31 +61,23 @@ def test_the_operators_ran(report: dict[str, Any]) -> None:
     assert set(report["operators"]) == {"mpi-operator", "paddle-operator", "persia-operator"}
 
 
-GANG = """\
-config:
-  persia-infra:environment:
-    project: persia-example
-    region: us-central1
-    cluster: {zones: [us-central1-a], authorizedNetworks: [{cidr: 203.0.113.0/24}], deletionProtection: false}
-    pools: {cpu: {machineType: n2-standard-8, count: 2}}
-    operators: {nats: {}, paddle: {}, volcano: {queues: {research: {}}}}
-    jobs:
-      together:
-        kind: PaddleJob
-        queue: research
-        cleanPodPolicy: Never
-        worker: {replicas: 2, template: {spec: {containers: [{name: paddle, image: "example/paddle:1"}]}}}
-"""
+GANG = {
+    "kind": "PaddleJob",
+    "queue": "research",
+    "cleanPodPolicy": "Never",
+    "worker": {
+        "replicas": 2,
+        "template": {"spec": {"containers": [{"name": "paddle", "image": "example/paddle:1"}]}},
+    },
+}
 
 
 @pytest.mark.usefixtures("operator_tools")
 def test_volcano_and_its_webhooks_come_up_and_start_a_gang(tmp_path: Path) -> None:
-    (tmp_path / "stacks").mkdir()
-    for file in ("Pulumi.yaml", "stacks/__main__.py"):
-        shutil.copy(PROJECT / file, tmp_path / file)
-    (tmp_path / "stacks" / "Pulumi.gang.yaml").write_text(GANG)
+    operators = {"nats": {}, "paddle": {}, "volcano": {"queues": {"research": {}}}}
+    write_project(tmp_path, operators, jobs={"together": GANG})
 
-    report = rehearsed("gang", tmp_path)
+    report = rehearsed(STACK, tmp_path)
 
     assert report["errors"] == report["pending"] == report["left_behind"] == []
     assert {"volcano-scheduler", "volcano-controllers", "volcano-admission", "paddle-operator"} <= set(
