@@ -7,7 +7,7 @@ import persia_components
 import pulumi
 from pulumi.provider.experimental import component_provider_host
 
-from persia_infra.errors import InputError
+from persia_infra.spec.errors import InputError
 from persia_infra.stack import parse_environment
 
 

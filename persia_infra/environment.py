@@ -10,18 +10,18 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from persia_infra.cluster import ClusterSpec
-from persia_infra.environment_rules import gke_findings
+from persia_infra.gke.cluster import ClusterSpec
+from persia_infra.gke.network import NetworkSpec
+from persia_infra.gke.pools import NodePoolSpec, Placement
+from persia_infra.gke.rules import gke_findings
 from persia_infra.jobs import AnyJob, Job, PersiaJobSpec, Workload
-from persia_infra.jobs.persia_rules import shared_nats_findings
-from persia_infra.network import NetworkSpec
-from persia_infra.operator_rules import operator_findings
-from persia_infra.operators import SYSTEM_NAMESPACES, OperatorSpec, OperatorsSpec
-from persia_infra.pod_security import LEVELS, Level
-from persia_infra.pools import NodePoolSpec, Placement
-from persia_infra.quantity import format_quantity
-from persia_infra.run_settings import RunSettings
-from persia_infra.spec import DnsLabel, Finding, Spec, matching, refuse
+from persia_infra.jobs.persia.rules import shared_nats_findings
+from persia_infra.jobs.settings.run_settings import RunSettings
+from persia_infra.kube.pod_security import LEVELS, Level
+from persia_infra.operators.rules import operator_findings
+from persia_infra.operators.specs import SYSTEM_NAMESPACES, OperatorSpec, OperatorsSpec
+from persia_infra.spec.base import DnsLabel, Finding, Spec, matching, refuse
+from persia_infra.spec.quantity import format_quantity
 
 _SET_BY_OTHERS = re.compile(r"([a-z0-9.-]+\.)?(kubernetes\.io|k8s\.io|cloud\.google\.com)/")
 """Node labels that Kubernetes and GKE set, whose values depend on the machine."""

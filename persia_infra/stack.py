@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, ValidationError
 
 from persia_infra.environment import EnvironmentSpec
-from persia_infra.errors import InputError, Problem, problems_from
-from persia_infra.spec import Spec, matching
-from persia_infra.yaml_files import is_file, read_documents
+from persia_infra.spec.base import Spec, matching
+from persia_infra.spec.errors import InputError, Problem, problems_from
+from persia_infra.spec.yaml_files import is_file, read_documents
 
 CONFIG_KEY = "persia-infra:environment"
 _VARIABLE_BYTES = 127 * 1024

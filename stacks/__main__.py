@@ -6,7 +6,7 @@ import gc
 import pulumi
 from persia_components import Environment
 
-from persia_infra.errors import InputError
+from persia_infra.spec.errors import InputError
 from persia_infra.stack import parse_environment
 
 # The providers' classes are a million objects that live as long as the program: looking through them for garbage,

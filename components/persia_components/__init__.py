@@ -3,16 +3,16 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from persia_components.cluster import Cluster
-from persia_components.drivers import DriverInstaller
 from persia_components.environment import Environment
+from persia_components.gke.cluster import Cluster
+from persia_components.gke.drivers import DriverInstaller
+from persia_components.gke.network import Network
+from persia_components.gke.node_pool import NodePool
+from persia_components.gke.project import ProjectApis
 from persia_components.mpi_job import MpiJob
 from persia_components.nats import NatsCluster
-from persia_components.network import Network
-from persia_components.node_pool import NodePool
 from persia_components.paddle_job import PaddleJob
 from persia_components.persia_job import PersiaJob
-from persia_components.project import ProjectApis
 from persia_components.single_node_job import SingleNodeJob
 from persia_components.training_job import TrainingJob
 

@@ -8,7 +8,7 @@ import pulumi
 from persia_components._children import token
 
 if TYPE_CHECKING:
-    from persia_infra.pools import Placement
+    from persia_infra.gke.pools import Placement
 
 Spec = TypeVar("Spec")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from persia_infra.nats import NatsSpec
+    from persia_infra.nats.spec import NatsSpec
 
 CLIENT, CLUSTER, MONITOR = 4222, 6222, 8222
 PID_FILE = "/var/run/nats/nats.pid"

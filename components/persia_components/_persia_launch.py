@@ -13,8 +13,8 @@ from pulumi_kubernetes import core
 from persia_components import _pods
 
 if TYPE_CHECKING:
-    from persia_infra.jobs.persia import PersiaJobSpec
-    from persia_infra.jobs.persia_roles import Role
+    from persia_infra.jobs.persia.roles import Role
+    from persia_infra.jobs.persia.spec import PersiaJobSpec
 
 GATEWAY_PORT = 9091
 

@@ -10,7 +10,7 @@ from persia_components._children import metadata
 from persia_components._persia_launch import files_of
 
 if TYPE_CHECKING:
-    from persia_infra.jobs.persia import PersiaJobSpec
+    from persia_infra.jobs.persia.spec import PersiaJobSpec
 
 API_VERSION, KIND = "persia.com/v1", "PersiaJob"
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108

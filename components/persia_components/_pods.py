@@ -11,9 +11,9 @@ from pulumi_kubernetes import apps, core, meta, networking, policy
 from persia_components._children import child_options, metadata
 
 if TYPE_CHECKING:
-    from persia_infra.pod_templates import EnvFrom, Toleration
-    from persia_infra.pods import EnvVar, Resources, Volume, VolumeMount
-    from persia_infra.pools import Placement
+    from persia_infra.gke.pools import Placement
+    from persia_infra.kube.pod_templates import EnvFrom, Toleration
+    from persia_infra.kube.pods import EnvVar, Resources, Volume, VolumeMount
 
 POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
 

@@ -9,7 +9,7 @@ from pulumi_kubernetes import apiextensions, core, meta
 from persia_components._children import child_options, metadata, object_labels
 
 if TYPE_CHECKING:
-    from persia_infra.run_volumes import Share
+    from persia_infra.jobs.settings.run_volumes import Share
 
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 _NOMINAL_SIZE = "1Ti"

@@ -6,15 +6,15 @@ import pulumi
 from pulumi_kubernetes import core
 
 from persia_components._children import child_options, metadata, object_labels, token
-from persia_components.cluster import Cluster
-from persia_components.drivers import DriverInstaller
+from persia_components.gke.cluster import Cluster
+from persia_components.gke.drivers import DriverInstaller
+from persia_components.gke.network import Network
+from persia_components.gke.node_pool import NodePool
+from persia_components.gke.project import ProjectApis
 from persia_components.mpi_job import MpiJob
-from persia_components.network import Network
-from persia_components.node_pool import NodePool
 from persia_components.operators import operator
 from persia_components.paddle_job import PaddleJob
 from persia_components.persia_job import PersiaJob
-from persia_components.project import ProjectApis
 from persia_components.single_node_job import SingleNodeJob
 from persia_components.training_job import TrainingJob
 
@@ -49,8 +49,8 @@ class Environment(pulumi.ComponentResource):
     nats_urls: pulumi.Output[dict[str, str]]
 
     def __init__(self, name: str, spec: "EnvironmentSpec", *, opts: pulumi.ResourceOptions | None = None) -> None:
-        from persia_infra.drivers import installers
-        from persia_infra.operator_rules import needed_operators
+        from persia_infra.gke.drivers import installers
+        from persia_infra.operators.rules import needed_operators
 
         super().__init__(token("Environment"), name, None, opts)
         apis = ProjectApis(f"{name}-apis", spec, opts=child_options(self))

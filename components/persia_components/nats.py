@@ -19,8 +19,8 @@ from persia_components._nats_conf import (
 )
 
 if TYPE_CHECKING:
-    from persia_infra.nats import NatsSpec
-    from persia_infra.pools import Placement
+    from persia_infra.gke.pools import Placement
+    from persia_infra.nats.spec import NatsSpec
 
 _USER = 1000
 _STORE_VOLUME = "store"

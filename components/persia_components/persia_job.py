@@ -28,9 +28,9 @@ from persia_components._run_jobs import GROUP_ANNOTATION, pod_group, share_claim
 from persia_components.nats import NatsCluster
 
 if TYPE_CHECKING:
-    from persia_infra.jobs.persia import PersiaJobSpec
-    from persia_infra.jobs.persia_roles import NnWorker, Role
-    from persia_infra.jobs.persia_settings import SettledRole
+    from persia_infra.jobs.persia.roles import NnWorker, Role
+    from persia_infra.jobs.persia.settings import SettledRole
+    from persia_infra.jobs.persia.spec import PersiaJobSpec
 
 _GATEWAY_IMAGE = "prom/pushgateway:v1.11.0"
 _NOBODY = 65534

@@ -19,8 +19,8 @@ from persia_components.nats import NatsCluster
 if TYPE_CHECKING:
     from persia_infra.environment import EnvironmentSpec
     from persia_infra.jobs import Job
-    from persia_infra.nats import NatsClusterSpec
-    from persia_infra.storage import ClaimSpec, PersistentVolumeSpec
+    from persia_infra.kube.storage import ClaimSpec, PersistentVolumeSpec
+    from persia_infra.nats.spec import NatsClusterSpec
 
 _COMPUTED = {
     "gcp:container/cluster:Cluster": ("endpoint", "name"),
@@ -84,8 +84,8 @@ def declared_for(
 ) -> list[Declared]:
     """What one description leads to: a whole environment, or a job, NATS cluster or volume by itself."""
     from persia_infra.environment import EnvironmentSpec
-    from persia_infra.nats import NatsClusterSpec
-    from persia_infra.storage import ClaimSpec, PersistentVolumeSpec
+    from persia_infra.kube.storage import ClaimSpec, PersistentVolumeSpec
+    from persia_infra.nats.spec import NatsClusterSpec
 
     def program() -> None:
         if isinstance(spec, EnvironmentSpec):

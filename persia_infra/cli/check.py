@@ -15,8 +15,8 @@ def check(
     import json
     from dataclasses import asdict
 
-    from persia_infra.errors import InputError
-    from persia_infra.inputs import read_inputs
+    from persia_infra.manifests.inputs import read_inputs
+    from persia_infra.spec.errors import InputError
 
     if not as_json:
         for found in read_inputs(inputs):

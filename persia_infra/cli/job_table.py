@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from persia_infra.status import JobStatus
-from persia_infra.status import as_json as to_json
+from persia_infra.jobs.status import JobStatus
+from persia_infra.jobs.status import as_json as to_json
 
 WIDTH = 100
 _EVERY_SECONDS = 2

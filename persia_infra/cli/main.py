@@ -13,7 +13,7 @@ from persia_infra.cli.check import check
 from persia_infra.cli.rehearse import rehearse
 from persia_infra.cli.render import render
 from persia_infra.cli.status import status
-from persia_infra.errors import InputError
+from persia_infra.spec.errors import InputError
 
 COMMANDS = (check, render, rehearse, status)
 

@@ -118,7 +118,7 @@ def _how_to_look(rehearsal: "Rehearsal", engine: "Engine") -> str:
 
 def _hint(environment: "EnvironmentSpec") -> str:
     """What to do about jobs that are only objects, or wait for ever, while nobody runs their operators."""
-    from persia_infra.operator_rules import needed_operators
+    from persia_infra.operators.rules import needed_operators
 
     lifeless = [name for name, job in environment.jobs.items() if needed_operators(job)]
     return (

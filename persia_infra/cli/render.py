@@ -15,7 +15,7 @@ def render(
     import gc
     import json
 
-    from persia_infra.inputs import read_inputs
+    from persia_infra.manifests.inputs import read_inputs
 
     # The providers' classes are a million objects that live as long as the command: looking through them for
     # garbage, and once more at the end, would take a third of its time.
@@ -24,7 +24,7 @@ def render(
 
     from persia_components.render import declared_for
 
-    from persia_infra.yaml_files import write_documents
+    from persia_infra.spec.yaml_files import write_documents
 
     for found in described:
         for note in found.notes():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from persia_infra.status import JobStatus
+    from persia_infra.jobs.status import JobStatus
 
 
 def status(
@@ -28,12 +28,12 @@ def status(
     from rich.console import Console
 
     from persia_infra.cli import job_table
-    from persia_infra.errors import InputError, Problem
-    from persia_infra.rehearsal.provider.cluster import connect
+    from persia_infra.jobs.status import FINE, job_statuses
+    from persia_infra.jobs.status import as_json as to_json
+    from persia_infra.kube.api import connect
     from persia_infra.rehearsal.provider.package import ProviderError
+    from persia_infra.spec.errors import InputError, Problem
     from persia_infra.stack import find_project, find_stack, load_stack, shown_path
-    from persia_infra.status import FINE, job_statuses
-    from persia_infra.status import as_json as to_json
 
     project = find_project(Path.cwd())
     file = find_stack(stack, project)

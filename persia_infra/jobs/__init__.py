@@ -8,7 +8,7 @@ from pydantic_core import CoreSchema, core_schema
 from persia_infra.jobs.job import Job, Workload
 from persia_infra.jobs.mpi import MPIJobSpec
 from persia_infra.jobs.paddle import PaddleJobSpec
-from persia_infra.jobs.persia import PersiaJobSpec
+from persia_infra.jobs.persia.spec import PersiaJobSpec
 from persia_infra.jobs.run_job import RunJob
 from persia_infra.jobs.single_node import SingleNodeJobSpec
 from persia_infra.jobs.training import TrainingJobSpec

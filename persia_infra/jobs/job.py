@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, ValidationError
 
-from persia_infra.errors import findings_from, traced
-from persia_infra.pod_security import Need
-from persia_infra.pods import Resources
-from persia_infra.run_settings import RunSettings
-from persia_infra.spec import DnsLabel, Finding, Place, Spec, refuse
+from persia_infra.jobs.settings.run_settings import RunSettings
+from persia_infra.kube.pod_security import Need
+from persia_infra.kube.pods import Resources
+from persia_infra.spec.base import DnsLabel, Finding, Place, Spec, refuse
+from persia_infra.spec.errors import findings_from, traced
 
 
 @dataclass(frozen=True)

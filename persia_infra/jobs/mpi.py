@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
-from persia_infra.errors import nearest
+from persia_infra.gke.pools import Placement
 from persia_infra.jobs.job import Translation
 from persia_infra.jobs.run_job import RoleSpec, RunJob, RunRole, dumped, network_findings, scheduler_findings
-from persia_infra.pools import Placement
-from persia_infra.spec import Finding, Place, Quantity, Spec, refuse
+from persia_infra.spec.base import Finding, Place, Quantity, Spec, refuse
+from persia_infra.spec.errors import nearest
 
 API_VERSION = "kubeflow.org/v2beta1"
 OLD_API_VERSIONS = ("kubeflow.org/v1alpha2", "kubeflow.org/v1")

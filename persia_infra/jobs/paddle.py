@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 from pydantic.alias_generators import to_camel
 
+from persia_infra.gke.pools import Placement
 from persia_infra.jobs.job import Translation
 from persia_infra.jobs.run_job import (
     VOLCANO,
@@ -21,11 +22,10 @@ from persia_infra.jobs.run_job import (
     scheduler_findings,
     with_shared_memory,
 )
-from persia_infra.pod_security import LEVELS, Need
-from persia_infra.pods import GPU
-from persia_infra.pools import Placement
-from persia_infra.run_settings import RunSettings
-from persia_infra.spec import Finding, Place, PodCount, Quantity, Spec, refuse
+from persia_infra.jobs.settings.run_settings import RunSettings
+from persia_infra.kube.pod_security import LEVELS, Need
+from persia_infra.kube.pods import GPU
+from persia_infra.spec.base import Finding, Place, PodCount, Quantity, Spec, refuse
 
 API_VERSION = "batch.paddlepaddle.org/v1"
 

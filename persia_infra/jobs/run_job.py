@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 
 from pydantic import Field, PrivateAttr
 
+from persia_infra.gke.pools import Placement
 from persia_infra.jobs.job import Job, Workload
-from persia_infra.pod_security import Need, security_need
-from persia_infra.pod_templates import SHARED_MEMORY, PodTemplate
-from persia_infra.pools import Placement
-from persia_infra.profiles import over, settled
-from persia_infra.run_settings import RunSettings
-from persia_infra.run_volumes import Share
-from persia_infra.spec import DnsLabel, Finding, Place, PodCount, Spec
+from persia_infra.jobs.settings.profiles import over, settled
+from persia_infra.jobs.settings.run_settings import RunSettings
+from persia_infra.jobs.settings.run_volumes import Share
+from persia_infra.kube.pod_security import Need, security_need
+from persia_infra.kube.pod_templates import SHARED_MEMORY, PodTemplate
+from persia_infra.spec.base import DnsLabel, Finding, Place, PodCount, Spec
 
 VOLCANO = "volcano"
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
+from persia_infra.gke.pools import Placement
 from persia_infra.jobs.job import Translation
 from persia_infra.jobs.run_job import (
     RoleSpec,
@@ -19,10 +20,9 @@ from persia_infra.jobs.run_job import (
     scheduler_findings,
     with_shared_memory,
 )
-from persia_infra.pod_templates import Plain, PodTemplate
-from persia_infra.pools import Placement
-from persia_infra.run_settings import RunSettings
-from persia_infra.spec import DnsLabel, Finding, refuse
+from persia_infra.jobs.settings.run_settings import RunSettings
+from persia_infra.kube.pod_templates import Plain, PodTemplate
+from persia_infra.spec.base import DnsLabel, Finding, refuse
 
 API_VERSION = "batch/v1"
 

@@ -10,15 +10,15 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from persia_infra.errors import findings_from
+from persia_infra.gke.pools import Placement
 from persia_infra.jobs.mpi import MPIJobSpec
 from persia_infra.jobs.run_job import RunJob, RunRole, with_shared_memory
+from persia_infra.jobs.settings.run_settings import RunSettings
+from persia_infra.jobs.settings.run_volumes import GcsBucket, NfsShare
 from persia_infra.jobs.single_node import SingleNodeJobSpec
-from persia_infra.pod_templates import PodTemplate
-from persia_infra.pools import Placement
-from persia_infra.run_settings import RunSettings
-from persia_infra.run_volumes import GcsBucket, NfsShare
-from persia_infra.spec import DnsLabel, Finding, Image, Place, PodCount, Spec, matching, refuse
+from persia_infra.kube.pod_templates import PodTemplate
+from persia_infra.spec.base import DnsLabel, Finding, Image, Place, PodCount, Spec, matching, refuse
+from persia_infra.spec.errors import findings_from
 
 _Path = Annotated[str, matching(r"/[^:]+", "no absolute path; start it with '/' and leave out ':'")]
 _FOLDER_PLACES: tuple[Place, ...] = (("dataset", "mountPath"), ("modelDir",), ("outputDir",))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from persia_infra.rehearsal.provider.cluster import connect
+from persia_infra.kube.api import connect
 
 POOL_LABEL = "cloud.google.com/gke-nodepool"
 # Kept by the control plane itself, whatever is deployed.

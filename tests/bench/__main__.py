@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.bench import imports, jobs, operators, preview, rehearsals
+from tests.support.project import PROJECT
 
-PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+PAGE = PROJECT / "docs" / "benchmarks.md"
 
 
 SECTIONS = {

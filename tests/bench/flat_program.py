@@ -4,13 +4,10 @@ That is what a user without the library would have. By itself, because a process
 out what it declares is a slow one to measure in.
 """
 
-from pathlib import Path
-
 from persia_components.render import declared_for
 
 from persia_infra.stack import find_stack, load_stack
-
-PROJECT = Path(__file__).parents[2]
+from tests.support.project import PROJECT
 
 
 def main() -> None:

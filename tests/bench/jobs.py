@@ -15,8 +15,8 @@ from persia_infra.rehearsal import toolchain
 from persia_infra.rehearsal.engine import Engine, Outcome
 from persia_infra.rehearsal.rehearse import Rehearsal
 from tests.bench.table import alternately, table
+from tests.support.project import PROJECT
 
-PROJECT = Path(__file__).parents[2]
 RENDER_PROD = [str(Path(sys.executable).parent / "persia-infra"), "render", "prod"]
 NAMESPACE = "training"
 UP_GOAL, RENDER_GOAL = 2.0, 3.0

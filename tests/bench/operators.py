@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from tests.bench.table import table
-from tests.operator_project import STACK, write_project
+from tests.support.operator_project import STACK, write_project
 
 OPERATORS = {"nats": {}, "mpi": {}, "paddle": {}, "persia": {}, "volcano": {"queues": {"research": {}}}}
 

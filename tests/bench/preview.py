@@ -10,8 +10,8 @@ from persia_infra.rehearsal import toolchain
 from persia_infra.rehearsal.engine import Engine
 from persia_infra.rehearsal.rehearse import Rehearsal
 from tests.bench.table import alternately, table
+from tests.support.project import PROJECT
 
-PROJECT = Path(__file__).parents[2]
 GOAL = 1.15
 
 

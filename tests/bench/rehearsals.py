@@ -8,8 +8,7 @@ import tempfile
 from pathlib import Path
 
 from tests.bench.table import table
-
-PROJECT = Path(__file__).parents[2]
+from tests.support.project import PROJECT
 
 
 def _phases(environment: dict[str, str]) -> dict[str, float]:

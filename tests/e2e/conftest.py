@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_access import kubectl, node
-from operator_stack import OperatorStack
-from provider_project import NODE_LABELS, Project
 
 from persia_infra.rehearsal import toolchain
 from persia_infra.rehearsal.control_plane import ControlPlane
@@ -19,6 +16,9 @@ from persia_infra.rehearsal.provider.kubernetes import Kubernetes
 from persia_infra.rehearsal.provider.server import ProviderServer
 from persia_infra.rehearsal.rehearse import Rehearsal
 from persia_infra.rehearsal.toolchain import Toolchain
+from tests.support.cluster_access import kubectl, node
+from tests.support.operator_stack import OperatorStack
+from tests.support.provider_project import NODE_LABELS, Project
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
-from cluster_access import kubectl
 
 from persia_infra.rehearsal.control_plane import ControlPlane, PartFailed
 from persia_infra.rehearsal.toolchain import Toolchain
+from tests.support.cluster_access import kubectl
 
 
 def test_credentials_are_readable_by_the_user_alone(control_plane: ControlPlane) -> None:

@@ -11,14 +11,14 @@ from persia_components.operators import mpi, paddle, persia
 from persia_components.render import declared_for
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
-from schema_comparison import Schema, laxer, unknown_to_us
-from upstream_schemas import definitions, nats_spec
 
-from persia_infra import volcano
-from persia_infra.crd import Definition, schema_of
 from persia_infra.jobs.paddle import NEWER_THAN_OPERATOR
-from persia_infra.nats import NatsClusterSpec, NatsSpec
+from persia_infra.kube.crd import Definition, schema_of
+from persia_infra.nats.spec import NatsClusterSpec, NatsSpec
+from persia_infra.operators import volcano_kinds as volcano
 from persia_infra.rehearsal.operator_tools import ensure_persia
+from tests.support.schema_comparison import Schema, laxer, unknown_to_us
+from tests.support.upstream_schemas import definitions, nats_spec
 
 KINDS = {one.name: one for one in (mpi.definition(), paddle.definition(), persia.definition(), *volcano.definitions())}
 TEMPLATE = r"spec\..*template\."

@@ -6,16 +6,15 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from stack_file import edit
 
 from persia_infra.rehearsal.engine import Engine
 from persia_infra.rehearsal.rehearse import Rehearsal
+from tests.support.project import PROJECT
+from tests.support.stack_file import edit
 
-PROJECT = Path(__file__).parents[2]
 NAMESPACE = "training"
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from persia_infra.rehearsal.toolchain import Toolchain
+from tests.support.project import PROJECT
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = PROJECT / "examples"
 STACKS = sorted((file.parent.name, file.name.split(".")[1]) for file in EXAMPLES.glob("*/Pulumi.*.yaml"))
 
 

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from exercised_rights import Account
 from persia_components.operators._operator import Right, Rights
+
+from tests.support.exercised_rights import Account
 
 EVENTS = Right("", ("events",), ("create",))
 PODS = Right("", ("pods",), ("create", "list"))

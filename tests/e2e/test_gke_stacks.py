@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster_access import kubectl, wait_for
-from stack_file import edit
 
 from persia_infra.rehearsal.engine import Engine
 from persia_infra.rehearsal.rehearse import Rehearsal
+from tests.support.cluster_access import kubectl, wait_for
+from tests.support.project import PROJECT
+from tests.support.stack_file import edit
 
-PROJECT = Path(__file__).parents[2]
 POOL_LABEL = "cloud.google.com/gke-nodepool"
 
 

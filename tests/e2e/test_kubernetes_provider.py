@@ -1,8 +1,9 @@
 """Objects of the simulated kubernetes package under the real engine, on the real API server and controllers."""
 
 import pulumi
-from inline_stack import Program
-from provider_project import Project, config_map, deployment, k8s, nothing
+
+from tests.support.inline_stack import Program
+from tests.support.provider_project import Project, config_map, deployment, k8s, nothing
 
 
 class TestTheLifeOfAnObject:

@@ -1,6 +1,6 @@
 """What an update of the simulated kubernetes package waits for, and what it says when that does not come."""
 
-from provider_project import Project, k8s, pod_template
+from tests.support.provider_project import Project, k8s, pod_template
 
 LABELS = {"app": "probe"}
 

@@ -5,7 +5,8 @@ import copy
 import json
 
 import pulumi
-from provider_project import Project, k8s
+
+from tests.support.provider_project import Project, k8s
 
 PASSWORD = "correct-horse-battery"
 

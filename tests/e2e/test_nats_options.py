@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_access import wait_for
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from nats_client import NatsClient, NatsError
 from persia_components.render import declared_for
-from rendered_pods import RenderedPods
 
-from persia_infra.nats import NatsClusterSpec
+from persia_infra.nats.spec import NatsClusterSpec
 from persia_infra.rehearsal.control_plane import free_ports
 from persia_infra.rehearsal.operator_tools import ensure_persia
+from tests.support.cluster_access import wait_for
+from tests.support.nats_client import NatsClient, NatsError
+from tests.support.rendered_pods import RenderedPods
 
 SPEC = {
     "size": 1,

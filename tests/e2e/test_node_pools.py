@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from cluster_access import wait_for
 
-from persia_infra.machines import machine
+from persia_infra.gke.machines import machine
+from persia_infra.kube.api import Cluster, connect
 from persia_infra.rehearsal.control_plane import ControlPlane
 from persia_infra.rehearsal.provider.cloud import Cloud
-from persia_infra.rehearsal.provider.cluster import Cluster, connect
 from persia_infra.rehearsal.provider.gcp import Gcp
 from persia_infra.rehearsal.provider.package import Properties, Urn
+from tests.support.cluster_access import wait_for
 
 CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "gcp:container/nodePool:NodePool"

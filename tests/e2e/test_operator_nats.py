@@ -7,14 +7,14 @@ from typing import Any
 
 import pulumi
 import pytest
-from operator_stack import OperatorStack, Program, wait_for
 from persia_components import NatsCluster, PersiaJob
 from persia_components.operators import nats
 
+from persia_infra.gke.pools import NodePoolSpec
 from persia_infra.jobs import PersiaJobSpec
-from persia_infra.nats import NatsSpec
-from persia_infra.operators import NatsOperatorSpec
-from persia_infra.pools import NodePoolSpec
+from persia_infra.nats.spec import NatsSpec
+from persia_infra.operators.specs import NatsOperatorSpec
+from tests.support.operator_stack import OperatorStack, Program, wait_for
 
 TRAINING = "nats-training"
 USERS = {"users": [{"username": "persia", "password": "open sesame"}]}

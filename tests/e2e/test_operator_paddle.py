@@ -4,11 +4,11 @@ from typing import Any
 
 import pulumi
 import pytest
-from operator_stack import OperatorStack, Program, wait_for
 from persia_components.operators import paddle
 from pulumi_kubernetes import apiextensions
 
-from persia_infra.operators import PaddleOperatorSpec
+from persia_infra.operators.specs import PaddleOperatorSpec
+from tests.support.operator_stack import OperatorStack, Program, wait_for
 
 TRAINING = "paddle-training"
 SYSTEM = "paddle-system"

@@ -4,13 +4,13 @@ from typing import Any
 
 import pulumi
 import pytest
-from job_status import counts, job_status
-from operator_stack import OperatorStack, Program, wait_for
 from persia_components.operators import persia
 from pulumi_kubernetes import apiextensions
 
-from persia_infra.operators import PersiaOperatorSpec
-from persia_infra.status import JobStatus
+from persia_infra.jobs.status import JobStatus
+from persia_infra.operators.specs import PersiaOperatorSpec
+from tests.support.job_status import counts, job_status
+from tests.support.operator_stack import OperatorStack, Program, wait_for
 
 TRAINING = "persia-training"
 SYSTEM = "persia-system"

@@ -6,7 +6,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-PROJECT = Path(__file__).parents[2]
+from tests.support.project import PROJECT
 
 
 def test_wheel_from_sdist_works_beside_a_components_folder(tmp_path: Path) -> None:

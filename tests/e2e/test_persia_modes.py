@@ -5,12 +5,12 @@ from typing import Any
 
 import pulumi
 import pytest
-from operator_stack import OperatorStack, wait_for
 from persia_components import PersiaJob
 from persia_components.operators import persia
 
 from persia_infra.jobs import PersiaJobSpec
-from persia_infra.operators import PersiaOperatorSpec
+from persia_infra.operators.specs import PersiaOperatorSpec
+from tests.support.operator_stack import OperatorStack, wait_for
 
 NATIVE, OPERATOR = "persia-native", "persia-by-operator"
 SYSTEM = "persia-system"

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nats_client import NatsClient, NatsError
-from operator_stack import wait_for
 from persia_components.render import declared_for
-from rendered_pods import RenderedPods, RunningPod
 
 from persia_infra.jobs import PersiaJobSpec
 from persia_infra.rehearsal.control_plane import free_ports
 from persia_infra.rehearsal.operator_tools import ensure_persia
 from persia_infra.rehearsal.toolchain import Toolchain
+from tests.support.nats_client import NatsClient, NatsError
+from tests.support.operator_stack import wait_for
+from tests.support.rendered_pods import RenderedPods, RunningPod
 
 SERVERS = 3
 LARGE = 40 * 1024 * 1024

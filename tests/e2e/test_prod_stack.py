@@ -1,15 +1,14 @@
 """The prod stack at its full size on the real control plane."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from stack_file import edit
 
 from persia_infra.rehearsal.engine import Engine
 from persia_infra.rehearsal.rehearse import Rehearsal
+from tests.support.project import PROJECT
+from tests.support.stack_file import edit
 
-PROJECT = Path(__file__).parents[2]
 JOB, NAMESPACE = "criteo", "training"
 WANTED = {"nn-worker": 8, "dataloader": 240, "embedding-worker": 100, "embedding-ps": 120, "nats": 60}
 

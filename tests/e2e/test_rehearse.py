@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-from stack_file import edit
 
 from persia_infra.rehearsal.toolchain import Toolchain
 from tests.e2e.test_control_plane import command_lines
+from tests.support.project import PROJECT
+from tests.support.stack_file import edit
 
-PROJECT = Path(__file__).parents[2]
 DEV = "stacks/Pulumi.dev.yaml"
 PROMISED_KEYS = "stack engine kubernetes provider resources nodes pods pending simulated seconds verdict"
 

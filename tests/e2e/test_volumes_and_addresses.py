@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
-from cluster_access import kubectl, wait_for
 
 from persia_infra.rehearsal.control_plane import ControlPlane
 from persia_infra.rehearsal.provider.cloud import Cloud, Record
 from persia_infra.rehearsal.provider.gcp_types import CLUSTER
+from tests.support.cluster_access import kubectl, wait_for
 
 CLAIM = """
 apiVersion: v1

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from persia_infra.environment import EnvironmentSpec
-from persia_infra.errors import InputError
+from persia_infra.spec.errors import InputError
 from persia_infra.stack import parse_environment
 
 Spoil = Callable[..., list[str]]

@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from persia_infra.environment import EnvironmentSpec
-from persia_infra.errors import InputError, Problem, nearest
-from persia_infra.inputs import read_inputs
 from persia_infra.jobs import PersiaJobSpec
-from persia_infra.nats import NatsSpec
+from persia_infra.manifests.inputs import read_inputs
+from persia_infra.nats.spec import NatsSpec
+from persia_infra.spec.errors import InputError, Problem, nearest
+from persia_infra.spec.yaml_files import read_documents
 from persia_infra.stack import describes_environment, find_project, find_stack, load_stack
-from persia_infra.yaml_files import read_documents
 
 
 def said(call: Callable[[], object]) -> list[str]:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 if TYPE_CHECKING:
-    from persia_infra.operators import OperatorSpec
-    from persia_infra.pools import Placement
+    from persia_infra.gke.pools import Placement
+    from persia_infra.operators.specs import OperatorSpec
 
 
 def operator(

@@ -8,8 +8,8 @@ from persia_components._children import token
 from persia_components.operators._operator import Installation, Program
 
 if TYPE_CHECKING:
-    from persia_infra.operators import OperatorSpec
-    from persia_infra.pools import Placement
+    from persia_infra.gke.pools import Placement
+    from persia_infra.operators.specs import OperatorSpec
 
 Spec = TypeVar("Spec", bound="OperatorSpec")
 

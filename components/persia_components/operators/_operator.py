@@ -11,9 +11,9 @@ from persia_components import _pods
 from persia_components._children import child_options, metadata, object_labels, selector_labels
 
 if TYPE_CHECKING:
-    from persia_infra.crd import Definition
-    from persia_infra.operators import OperatorSpec
-    from persia_infra.pools import Placement
+    from persia_infra.gke.pools import Placement
+    from persia_infra.kube.crd import Definition
+    from persia_infra.operators.specs import OperatorSpec
 
 NON_ROOT = 65532
 _RESTRICTED = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}

@@ -7,8 +7,8 @@ from persia_components.operators._gang_operator import GangOperator
 from persia_components.operators._operator import Installation, Program, Right, Rights, probe
 
 if TYPE_CHECKING:
-    from persia_infra.crd import Definition
-    from persia_infra.operators import MpiOperatorSpec
+    from persia_infra.kube.crd import Definition
+    from persia_infra.operators.specs import MpiOperatorSpec
 
 RIGHTS = Rights(
     everywhere=(Right("scheduling.k8s.io", ("priorityclasses",), ("list", "watch")),),
@@ -73,9 +73,9 @@ class MpiOperator(GangOperator["MpiOperatorSpec"]):
 @cache
 def definition() -> "Definition":
     """The kind MPIJob."""
-    from persia_infra.crd import OPEN_OBJECT, Column, Definition, schema_of
     from persia_infra.jobs.mpi import MPIJobSpec
-    from persia_infra.pod_templates import PodTemplate
+    from persia_infra.kube.crd import OPEN_OBJECT, Column, Definition, schema_of
+    from persia_infra.kube.pod_templates import PodTemplate
 
     return Definition(
         group="kubeflow.org",

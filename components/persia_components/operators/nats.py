@@ -9,8 +9,8 @@ from persia_components._children import token
 from persia_components.operators._operator import Installation, Program, Right, Rights, probe
 
 if TYPE_CHECKING:
-    from persia_infra.operators import NatsOperatorSpec
-    from persia_infra.pools import Placement
+    from persia_infra.gke.pools import Placement
+    from persia_infra.operators.specs import NatsOperatorSpec
 
 _USER = 1001
 

@@ -7,8 +7,8 @@ from persia_components.operators._gang_operator import GangOperator
 from persia_components.operators._operator import Installation, Program, Right, Rights, probe
 
 if TYPE_CHECKING:
-    from persia_infra.crd import Definition
-    from persia_infra.operators import PaddleOperatorSpec
+    from persia_infra.kube.crd import Definition
+    from persia_infra.operators.specs import PaddleOperatorSpec
 
 _IN_A_POD = "it runs in a pod, where it elects a leader"
 RIGHTS = Rights(
@@ -69,9 +69,9 @@ class PaddleOperator(GangOperator["PaddleOperatorSpec"]):
 @cache
 def definition() -> "Definition":
     """The kind PaddleJob."""
-    from persia_infra.crd import OPEN_OBJECT, Column, Definition, schema_of
     from persia_infra.jobs.paddle import PaddleJobSpec
-    from persia_infra.pod_templates import PodTemplate
+    from persia_infra.kube.crd import OPEN_OBJECT, Column, Definition, schema_of
+    from persia_infra.kube.pod_templates import PodTemplate
 
     return Definition(
         group="batch.paddlepaddle.org",

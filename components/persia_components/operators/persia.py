@@ -9,9 +9,9 @@ from persia_components._children import token
 from persia_components.operators._operator import Installation, Program, Right, Rights
 
 if TYPE_CHECKING:
-    from persia_infra.crd import Definition
-    from persia_infra.operators import PersiaOperatorSpec
-    from persia_infra.pools import Placement
+    from persia_infra.gke.pools import Placement
+    from persia_infra.kube.crd import Definition
+    from persia_infra.operators.specs import PersiaOperatorSpec
 
 RIGHTS = Rights(
     watched=(
@@ -56,9 +56,9 @@ class PersiaOperator(pulumi.ComponentResource):
 @cache
 def definition() -> "Definition":
     """The kind PersiaJob, with the demands of PERSIA's own definition and no looser types."""
-    from persia_infra.crd import Definition, schema_of
-    from persia_infra.jobs.persia import PersiaEnv, PersiaJobSpec
-    from persia_infra.pods import EnvSource, Volume
+    from persia_infra.jobs.persia.spec import PersiaEnv, PersiaJobSpec
+    from persia_infra.kube.crd import Definition, schema_of
+    from persia_infra.kube.pods import EnvSource, Volume
 
     return Definition(
         group="persia.com",

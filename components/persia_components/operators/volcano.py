@@ -19,8 +19,8 @@ from persia_components.operators._volcano_rights import (
 )
 
 if TYPE_CHECKING:
-    from persia_infra.operators import VolcanoSpec
-    from persia_infra.pools import Placement
+    from persia_infra.gke.pools import Placement
+    from persia_infra.operators.specs import VolcanoSpec
 
 _SCHEDULER, _CONTROLLERS, _ADMISSION = "volcano-scheduler", "volcano-controllers", "volcano-admission"
 _USER = 1000
@@ -64,7 +64,7 @@ class Volcano(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(token("Volcano"), name, None, opts)
-        from persia_infra.volcano import definitions
+        from persia_infra.operators.volcano_kinds import definitions
 
         self._name = name
         parts = Installation(self, name, "volcano", spec.namespace)
@@ -264,7 +264,7 @@ def _controllers(spec: "VolcanoSpec") -> Program:
 
 
 def _admission(spec: "VolcanoSpec", secret: str) -> Program:
-    from persia_infra.operators import VOLCANO_WEBHOOK_PORT
+    from persia_infra.operators.specs import VOLCANO_WEBHOOK_PORT
 
     enabled = [f"/{resource}/mutate" for resource in MUTATING] + [f"/{resource}/validate" for resource in VALIDATING]
     return Program(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from persia_infra.rehearsal.provider.cluster import ApiResource, Cluster, NoSuchKind, Object, Refused, Unreachable
+from persia_infra.kube.api import ApiResource, Cluster, NoSuchKind, Object, Refused, Unreachable
 from persia_infra.rehearsal.provider.package import ProviderError
 
 _MOST_REASONS = 8

@@ -6,7 +6,7 @@ asked to apply the change without doing it.
 
 import re
 
-from persia_infra.rehearsal.provider.cluster import Object, Refused
+from persia_infra.kube.api import Object, Refused
 from persia_infra.rehearsal.provider.objects import Path, related
 
 _ALWAYS: dict[tuple[str, str], tuple[Path, ...]] = {

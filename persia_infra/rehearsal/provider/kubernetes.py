@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version as installed_version
 
-from persia_infra.rehearsal.provider import awaiting, immutability, objects
-from persia_infra.rehearsal.provider.cluster import (
+from persia_infra.kube.api import (
     FIELD_MANAGER,
     ApiResource,
     Cluster,
@@ -23,6 +22,7 @@ from persia_infra.rehearsal.provider.cluster import (
     Unreachable,
     connect,
 )
+from persia_infra.rehearsal.provider import awaiting, immutability, objects
 from persia_infra.rehearsal.provider.kubernetes_changes import difference
 from persia_infra.rehearsal.provider.package import (
     UNKNOWN,

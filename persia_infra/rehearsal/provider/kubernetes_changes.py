@@ -1,7 +1,7 @@
 """What a change of a Kubernetes object's inputs means: nothing, an update in place, or a replacement."""
 
+from persia_infra.kube.api import Cluster, NoSuchKind, Refused, Unreachable
 from persia_infra.rehearsal.provider import immutability, objects
-from persia_infra.rehearsal.provider.cluster import Cluster, NoSuchKind, Refused, Unreachable
 from persia_infra.rehearsal.provider.package import ChangeKind, Difference, Properties
 
 Changes = dict[objects.Path, ChangeKind]

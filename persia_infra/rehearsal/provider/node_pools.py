@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from persia_infra.kube.api import Refused, connect
 from persia_infra.rehearsal.provider import volumes
-from persia_infra.rehearsal.provider.cluster import Refused, connect
 from persia_infra.rehearsal.provider.nodes import POOL_LABEL, NodeTemplate, PoolPlan, Taint, node_manifest
 from persia_infra.rehearsal.provider.package import ProviderError
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from persia_infra.machines import Machine, UnknownMachine, WrongAccelerator, machine, offered_gpus
+from persia_infra.gke.machines import Machine, UnknownMachine, WrongAccelerator, machine, offered_gpus
 from persia_infra.rehearsal.provider.gcp_types import is_zone, region_of, zones_of
 from persia_infra.rehearsal.provider.package import Properties, ProviderError
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from persia_infra.quantity import parse_quantity
+from persia_infra.spec.quantity import parse_quantity
 
 Pod = dict[str, Any]
 Amounts = dict[str, Decimal]

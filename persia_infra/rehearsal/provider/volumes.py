@@ -5,7 +5,7 @@ A volume is only an object: nothing is mounted on a simulated node. Its zone and
 
 from typing import Any
 
-from persia_infra.rehearsal.provider.cluster import Cluster, Refused
+from persia_infra.kube.api import Cluster, Refused
 
 _PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 _WANTED_FROM = "volume.kubernetes.io/storage-provisioner"

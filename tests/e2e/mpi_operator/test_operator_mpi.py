@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from operator_stack import OperatorStack, Program, wait_for
 from persia_components.operators import mpi
 
-from persia_infra.operators import MpiOperatorSpec
+from persia_infra.operators.specs import MpiOperatorSpec
 from persia_infra.rehearsal.stages import KEEPS_RUNNING
+from tests.support.operator_stack import OperatorStack, Program, wait_for
 
 TRAINING = "mpi-training"
 SYSTEM = "mpi-operator"

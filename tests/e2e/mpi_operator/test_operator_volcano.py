@@ -8,13 +8,13 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from job_status import job_status
-from operator_stack import OperatorStack, Program, wait_for
 from persia_components.operators import mpi, paddle, volcano
 
-from persia_infra.operators import MpiOperatorSpec, PaddleOperatorSpec, QueueSpec, VolcanoSpec
+from persia_infra.jobs.status import JobStatus
+from persia_infra.operators.specs import MpiOperatorSpec, PaddleOperatorSpec, QueueSpec, VolcanoSpec
 from persia_infra.rehearsal.stages import KEEPS_RUNNING
-from persia_infra.status import JobStatus
+from tests.support.job_status import job_status
+from tests.support.operator_stack import OperatorStack, Program, wait_for
 
 TRAINING = "gang-training"
 SYSTEM = "volcano-system"

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from operator_stack import OperatorStack, wait_for
 from persia_components.operators import mpi, nats, paddle
 from persia_components.operators._operator import Rights
 
-from persia_infra.operators import MpiOperatorSpec, NatsOperatorSpec, PaddleOperatorSpec
+from persia_infra.operators.specs import MpiOperatorSpec, NatsOperatorSpec, PaddleOperatorSpec
+from tests.support.operator_stack import OperatorStack, wait_for
 
 TRAINING = "confined-training"
 OPERATORS: dict[str, tuple[str, Rights, frozenset[tuple[str, str]]]] = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.operator_project import PROJECT, STACK, write_project
+from tests.support.operator_project import PROJECT, STACK, write_project
 
 PODS = {
     # Its launcher, which has ended; its workers went with that.

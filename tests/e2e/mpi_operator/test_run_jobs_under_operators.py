@@ -10,14 +10,14 @@ from typing import Any
 import pulumi
 import pytest
 import yaml
-from operator_stack import OperatorStack, wait_for
 from persia_components.environment import JOB_COMPONENTS
 from persia_components.operators import mpi, paddle
 from pulumi_kubernetes import core, meta
 
-from persia_infra.operators import MpiOperatorSpec, PaddleOperatorSpec
+from persia_infra.operators.specs import MpiOperatorSpec, PaddleOperatorSpec
 from persia_infra.rehearsal.stages import KEEPS_RUNNING
 from persia_infra.stack import parse_environment
+from tests.support.operator_stack import OperatorStack, wait_for
 
 STRICT, PADDLE = "strict-jobs", "paddle-jobs"
 MISSING = "missing"

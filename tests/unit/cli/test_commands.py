@@ -14,10 +14,10 @@ import yaml
 from persia_components.render import declared_for
 
 from persia_infra.cli.main import main
+from persia_infra.spec.yaml_files import write_documents
 from persia_infra.stack import load_stack
-from persia_infra.yaml_files import write_documents
+from tests.support.project import PROJECT
 
-PROJECT = Path(__file__).parents[3]
 GOLDEN = PROJECT / "tests/golden/dev.yaml"
 
 

@@ -2,17 +2,16 @@
 
 import os
 from functools import cache
-from pathlib import Path
 
 import pytest
 from persia_components.render import Declared, declared_for
 
 from persia_infra.rehearsal.provider.gke_api import cluster_message, node_pool_message
 from persia_infra.rehearsal.provider.gke_rules import refused_in_cluster, refused_in_node_pool
+from persia_infra.spec.yaml_files import write_documents
 from persia_infra.stack import load_stack
-from persia_infra.yaml_files import write_documents
+from tests.support.project import PROJECT
 
-PROJECT = Path(__file__).parents[3]
 STACKS = ["dev", "staging", "prod"]
 
 

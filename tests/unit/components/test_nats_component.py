@@ -9,10 +9,10 @@ from persia_components import NatsCluster
 from persia_components._nats_conf import nats_conf
 from persia_components.render import declared_for
 
-from persia_infra.errors import InputError
-from persia_infra.inputs import read_inputs
-from persia_infra.nats import NatsSpec
-from persia_infra.pools import NodePoolSpec
+from persia_infra.gke.pools import NodePoolSpec
+from persia_infra.manifests.inputs import read_inputs
+from persia_infra.nats.spec import NatsSpec
+from persia_infra.spec.errors import InputError
 
 Record = Callable[..., Any]
 

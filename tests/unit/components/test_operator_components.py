@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from persia_components import Environment, MpiOperator, NatsOperator, Volcano
 
-from persia_infra.operators import MpiOperatorSpec, NatsOperatorSpec, VolcanoSpec
+from persia_infra.operators.specs import MpiOperatorSpec, NatsOperatorSpec, VolcanoSpec
 from persia_infra.stack import parse_environment
 
 Record = Callable[..., Any]

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from persia_pods import container, env
+
+from tests.support.persia_pods import container, env
 
 CONFIGS = ["--embedding-config", "$(PERSIA_EMBEDDING_CONFIG)", "--global-config", "$(PERSIA_GLOBAL_CONFIG)"]
 REPLICA = ["--replica-index", "$(REPLICA_INDEX)", "--replica-size", "$(REPLICA_SIZE)"]

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from persia_pods import container, env, pod
+
+from tests.support.persia_pods import container, env, pod
 
 
 class TestInlineConfiguration:

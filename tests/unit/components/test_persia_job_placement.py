@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from persia_pods import container, pod
+from tests.support.persia_pods import container, pod
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108
 

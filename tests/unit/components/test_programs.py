@@ -3,7 +3,6 @@
 import json
 import runpy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -11,7 +10,8 @@ import pytest
 from pulumi.provider.experimental.analyzer import Analyzer
 from pulumi.runtime.stack import Stack
 
-PROJECT = Path(__file__).parents[3]
+from tests.support.project import PROJECT
+
 CONFIG_KEY = "persia-infra:environment"
 
 

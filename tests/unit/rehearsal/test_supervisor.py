@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from persia_infra.rehearsal.supervisor import Supervisor
-from tests.unit.rehearsal.processes import is_running, wait_until_gone
+from tests.support.processes import is_running, wait_until_gone
 
 
 @pytest.fixture

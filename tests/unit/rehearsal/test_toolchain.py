@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from persia_infra.rehearsal import toolchain
-from tests.unit.rehearsal.processes import wait_until_gone
+from tests.support.processes import wait_until_gone
 
 
 def script(folder: Path, name: str, body: str) -> Path:

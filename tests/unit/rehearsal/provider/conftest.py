@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fake_cloud import FakeCluster
 
 from persia_infra.rehearsal.provider.cloud import Cloud
 from persia_infra.rehearsal.provider.gcp import Gcp
+from tests.support.fake_cloud import FakeCluster
 
 
 @pytest.fixture

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 import yaml
-from fake_cloud import (
+
+from persia_infra.rehearsal.provider.cloud import Cloud
+from persia_infra.rehearsal.provider.gcp import Gcp
+from persia_infra.rehearsal.provider.package import InitializationFailed, Properties, ProviderError
+from tests.support.fake_cloud import (
     CLUSTER,
     CLUSTER_ID,
     NODE_POOL,
@@ -18,10 +22,6 @@ from fake_cloud import (
     update,
     urn,
 )
-
-from persia_infra.rehearsal.provider.cloud import Cloud
-from persia_infra.rehearsal.provider.gcp import Gcp
-from persia_infra.rehearsal.provider.package import InitializationFailed, Properties, ProviderError
 
 
 def test_a_cluster_is_the_rehearsals_control_plane(gcp: Gcp) -> None:

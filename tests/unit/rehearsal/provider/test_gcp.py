@@ -1,7 +1,11 @@
 """The simulated Google Cloud, as the Pulumi engine calls it: names, ids, answers, changes."""
 
 import pytest
-from fake_cloud import (
+
+from persia_infra.rehearsal.provider.cloud import Cloud
+from persia_infra.rehearsal.provider.gcp import Gcp
+from persia_infra.rehearsal.provider.package import UNKNOWN, Properties, ProviderError, Secret, Seed
+from tests.support.fake_cloud import (
     ACCOUNT,
     CLUSTER,
     MEMBER,
@@ -15,10 +19,6 @@ from fake_cloud import (
     update,
     urn,
 )
-
-from persia_infra.rehearsal.provider.cloud import Cloud
-from persia_infra.rehearsal.provider.gcp import Gcp
-from persia_infra.rehearsal.provider.package import UNKNOWN, Properties, ProviderError, Secret, Seed
 
 
 def changes(gcp: Gcp, token: str, old: Properties, new: Properties) -> dict[str, str]:

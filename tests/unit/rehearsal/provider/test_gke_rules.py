@@ -4,10 +4,10 @@ import re
 from typing import Any
 
 import pytest
-from fake_cloud import CLUSTER, NODE_POOL, PRIVATE_CLUSTER, checked, create, make_pool, update, urn
 
 from persia_infra.rehearsal.provider.gcp import Gcp
 from persia_infra.rehearsal.provider.package import UNKNOWN, ProviderError
+from tests.support.fake_cloud import CLUSTER, NODE_POOL, PRIVATE_CLUSTER, checked, create, make_pool, update, urn
 
 T4 = {"type": "nvidia-tesla-t4", "count": 1}
 QUEUED = {"queuedProvisioning": {"enabled": True}}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from persia_infra.kube.api import ApiResource, Cluster, CollectionView, Object, Refused
 from persia_infra.rehearsal.provider import awaiting, kubernetes
-from persia_infra.rehearsal.provider.cluster import ApiResource, Cluster, CollectionView, Object, Refused
 from persia_infra.rehearsal.provider.kubernetes import Kubernetes
 from persia_infra.rehearsal.provider.package import UNKNOWN, ProviderError, Secret, Seed, Urn
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from persia_infra.machines import machine
+from persia_infra.gke.machines import machine
 from persia_infra.rehearsal.provider.node_pools import node_patch
 from persia_infra.rehearsal.provider.nodes import Limits, PoolPlan, cluster_zones, node_manifest, pool_plan
 from persia_infra.rehearsal.provider.package import ProviderError

@@ -1,0 +1,1 @@
+"""Network, cluster, node pools and drivers on Google Kubernetes Engine."""

@@ -1,0 +1,1 @@
+"""Network, cluster, node pools, machines and drivers on Google Kubernetes Engine."""

@@ -1,0 +1,1 @@
+"""PERSIA jobs."""

@@ -1,0 +1,1 @@
+"""Run settings, volumes and profiles, the same for every kind of job."""

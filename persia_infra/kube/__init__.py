@@ -1,0 +1,1 @@
+"""Kubernetes' own types, pods, security, storage and API access."""

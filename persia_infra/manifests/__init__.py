@@ -1,0 +1,1 @@
+"""Reads the manifests that users already have."""

@@ -1,0 +1,1 @@
+"""The base of every spec, field types, errors, quantities and YAML files."""

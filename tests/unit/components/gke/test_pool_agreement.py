@@ -1,0 +1,114 @@
+"""Whatever the description accepts, the simulated GKE accepts, and makes nodes of the very size that was promised."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from persia_components import NodePool
+from pydantic import ValidationError
+
+from persia_infra.gke.drivers import INSTALLER_CPU
+from persia_infra.gke.pools import NodePoolSpec
+from persia_infra.rehearsal.provider.gke_api import node_pool_message
+from persia_infra.rehearsal.provider.gke_rules import refused_in_node_pool
+from persia_infra.rehearsal.provider.nodes import pool_plan
+from persia_infra.spec.quantity import parse_quantity
+
+ZONE = "us-central1-a"
+MACHINES = ["e2-standard-4", "n1-standard-8", "n2-standard-8", "c4-standard-8", "m2-ultramem-416", "g2-standard-8"]
+GPU_MACHINES = ["a2-highgpu-8g", "a2-ultragpu-1g", "a3-megagpu-8g", "a4-highgpu-8g"]
+
+
+def sometimes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | strategy
+
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "machine_type": st.sampled_from(MACHINES + GPU_MACHINES),
+        "count": sometimes(st.integers(0, 3)),
+        "autoscaling": sometimes(st.fixed_dictionaries({"min": st.integers(0, 2), "max": st.integers(1, 4)})),
+        "accelerators": sometimes(st.just({"type": "nvidia-tesla-t4", "count": 1})),
+        "spot": st.booleans(),
+        "reservation": sometimes(st.just("mine")),
+        "flex_start": st.booleans(),
+        "queued_provisioning": st.booleans(),
+        "compact_placement": st.booleans(),
+        "image": st.sampled_from(["COS_CONTAINERD", "UBUNTU_CONTAINERD"]),
+        "driver": sometimes(
+            st.fixed_dictionaries({"install": st.sampled_from(["DEFAULT", "LATEST", "INSTALLER", "NONE"])})
+        ),
+        "gpu_sharing": sometimes(
+            st.fixed_dictionaries({"strategy": st.sampled_from(["TIME_SHARING", "MPS"]), "clients": st.integers(2, 48)})
+        ),
+        "gpu_partition": sometimes(st.sampled_from(["1g.5gb", "1g.10gb"])),
+        "network_profile": sometimes(st.just("auto")),
+        "gpu_direct": sometimes(st.sampled_from(["TCPX", "TCPXO", "RDMA"])),
+        "max_pods": st.integers(8, 256),
+        "disk_size_gb": st.integers(20, 500),
+        "disk_type": sometimes(st.sampled_from(["pd-ssd", "hyperdisk-balanced"])),
+        "local_ssds": sometimes(
+            st.fixed_dictionaries(
+                {"count": st.sampled_from([1, 2, 16]), "use": st.sampled_from(["EPHEMERAL", "BLOCK"])}
+            )
+        ),
+        "upgrades": sometimes(
+            st.sampled_from([{"strategy": "BLUE_GREEN"}, {"max_surge": 2}, {"max_surge": 1, "max_unavailable": 3}])
+        ),
+        "taints": st.lists(
+            st.fixed_dictionaries({"key": st.sampled_from(["a", "b"]), "effect": st.sampled_from(["NoSchedule"])}),
+            max_size=2,
+        ),
+    }
+)
+"""Few of them are drawn at a time, so that many of the pools are right."""
+
+
+@st.composite
+def described_pools(draw: st.DrawFn) -> dict[str, Any]:
+    everything = draw(OPTIONS)
+    kept = draw(st.sets(st.sampled_from(sorted(everything)), max_size=5)) | {"machine_type"}
+    fields: dict[str, Any] = {key: everything[key] for key in kept if everything[key] is not None}
+    if not fields.keys() & {"count", "autoscaling"}:
+        fields["autoscaling"] = {"min": 0, "max": 3}
+    return fields
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
+@given(fields=described_pools())
+def test_agreement(record: Callable[..., Any], fields: dict[str, Any]) -> None:
+    try:
+        spec = NodePoolSpec.model_validate(fields)
+    except ValidationError:
+        assume(False)
+        raise
+    recording = record(
+        lambda: NodePool(
+            "p",
+            spec,
+            pool="p",
+            project="p",
+            location="us-central1",
+            zones=[ZONE],
+            cluster_name="c",
+            service_account="nodes@example.com",
+        )
+    )
+    inputs = recording.one("container/nodePool:NodePool", "p").asked
+
+    assert list(refused_in_node_pool(node_pool_message(inputs))) == []
+    plan = pool_plan(
+        {**inputs, "name": "p"}, cluster="c", cluster_location="us-central1", cluster_zones=[ZONE], project="p"
+    )
+    offered = {name: parse_quantity(text) for name, text in plan.template.allocatable.items()}
+    if spec.has_gpus and spec.driver.install == "INSTALLER":
+        offered["cpu"] -= parse_quantity(INSTALLER_CPU)
+    assert offered == spec.allocatable
+    tolerated = {(taint.key, taint.effect) for taint in spec.placement("p").taints}
+    assert {(taint["key"], taint["effect"]) for taint in plan.template.taints} <= tolerated
+    assert spec.placement("p").node_selector.items() <= plan.template.labels.items()

@@ -1,0 +1,85 @@
+"""The settings and profiles of run jobs, for the roles of a PERSIA job."""
+
+from typing import Any
+
+import pytest
+
+from persia_infra.spec.errors import InputError
+from persia_infra.stack import parse_environment
+from tests.support.environments import JOBS, VOLUME
+
+
+def test_a_role_takes_settings_and_a_profile(description: dict[str, Any]) -> None:
+    description["profiles"] = {"large": {"resources": {"mem": {"limits": "20Gi"}}}}
+    description["jobs"]["ads"]["nnWorker"] |= {
+        "profile": "large",
+        "settings": {"run_as_user": 1000, "secrets": ["hub"], "volumes": [VOLUME]},
+    }
+    spec = parse_environment(description)
+    job: Any = spec.jobs["ads"]
+
+    found = job.settled("nnWorker", "ads")
+
+    assert found.role.resources.limits == {"cpu": "4", "memory": "20Gi", "nvidia.com/gpu": "1"}
+    assert found.role.security_context.run_as_user == 1000
+    assert [source.secret_ref.name for source in found.variable_sources] == ["hub"]
+    assert {volume.name for volume in found.volumes} == {"data", "v"}
+    assert {mount.mount_path for mount in found.role.volume_mounts} == {"/data", "/v"}
+    said = [message for place, message in job.notes() if place == ("nnWorker", "resources", "limits", "memory")]
+    assert said == ["does not count: the profile 'large' or the role's settings say otherwise, and win"]
+
+
+def test_every_value_of_the_job_that_a_profile_overrides_is_said(description: dict[str, Any]) -> None:
+    shared = {**VOLUME, "name": "data", "mount_path": "/data"}
+    values = [{"name": name, "value": "profile"} for name in ("A", "LOG_LEVEL", "PERSIA_GLOBAL_CONFIG")]
+    description["profiles"] = {"p": {"envs": values, "volumes": [shared], "shared_memory": "1Gi"}}
+    job = description["jobs"]["ads"]
+    job["nnWorker"] |= {"profile": "p", "sharedMemory": "2Gi"}
+    job |= {"env": [{"name": "A", "value": "1"}], "logLevel": "debug"}
+
+    notes = [place for place, said in parse_environment(description).jobs["ads"].notes() if "does not count" in said]
+
+    assert notes == [
+        ("volumes", 0),
+        ("nnWorker", "sharedMemory"),
+        ("logLevel",),
+        ("persiaEnv", "PERSIA_GLOBAL_CONFIG"),
+        ("env", 0),
+    ]
+
+
+def test_without_settings_a_role_stays_as_it_is(description: dict[str, Any]) -> None:
+    job: Any = parse_environment(description).jobs["ads"]
+
+    found = job.settled("dataloader", "ads")
+
+    assert (found.role.env, found.role.volume_mounts) == (job.dataloader.env, job.dataloader.volume_mounts)
+    assert (found.variable_sources, found.annotations, found.overridden) == ([], {}, [])
+
+
+@pytest.mark.parametrize(
+    ("role", "line"),
+    [
+        ({"profile": "none-such"}, "nnWorker.profile: no profile 'none-such' is described"),
+        ({"settings": {"run_as_user": 0}}, "nnWorker.settings.run_as_user: 0 is root"),
+        ({"settings": {"resources": {"mem": {"limits": "900Gi"}}}}, "nnWorker.resources: asks for 900.00Gi memory"),
+        ({"settings": {"node_selector": {"a": "b"}}}, "nnWorker.pool: its pods ask for nodes with the label a=b"),
+    ],
+)
+def test_refused(description: dict[str, Any], role: dict[str, Any], line: str) -> None:
+    description["jobs"]["ads"]["nnWorker"] |= role
+
+    with pytest.raises(InputError) as caught:
+        parse_environment(description, file="f.yaml")
+
+    assert any(str(one).startswith(f"{JOBS}.ads.{line}") for one in caught.value.problems), caught.value.problems
+
+
+def test_roles_that_are_not_root_let_the_namespace_be_strict(description: dict[str, Any]) -> None:
+    job = description["jobs"]["ads"]
+    job["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    assert parse_environment(description).pod_security("training") == "baseline"
+    for role in ("embeddingParameterServer", "embeddingWorker", "nnWorker", "dataloader"):
+        job[role]["settings"] = {"run_as_user": 1000}
+
+    assert parse_environment(description).pod_security("training") == "restricted"
