@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions from the same models that descriptions are read with.
+"""CustomResourceDefinitions, generated from the same models that validate descriptions.
 
 A model becomes a structural OpenAPI v3 schema: what the model knows is typed, and what a caller names as open
 keeps unknown fields. Python-only checks (validators across fields) have no counterpart and are left to `check`.
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
 Schema = dict[str, Any]
 
@@ -23,7 +25,7 @@ _QUANTITY: Schema = {
 
 @dataclass(frozen=True)
 class Column:
-    """What `kubectl get` shows of an object."""
+    """A column that `kubectl get` shows."""
 
     name: str
     json_path: str
@@ -32,33 +34,33 @@ class Column:
 
 @dataclass(frozen=True)
 class Definition:
-    """One kind of one group, in one version."""
+    """A custom resource: one kind of an API group, in one version."""
 
     group: str
     version: str
     kind: str
     plural: str
     spec: Schema | None = None
-    """None where the kind's fields are all beside it."""
+    """The schema of `spec`; None for a kind without it."""
     status: Schema | None = None
-    """Its own subresource unless `status_is_plain`."""
+    """The schema of `status`, which is a subresource unless `status_is_plain` is set."""
     status_is_plain: bool = False
-    """The operator writes the status together with the rest, so a subresource would discard it."""
+    """Whether the operator writes the status together with the rest, so that a subresource would discard it."""
     namespaced: bool = True
     short_names: Sequence[str] = ()
     columns: Sequence[Column] = ()
     spec_required: bool = True
     open_root: bool = False
-    """The kind has fields beside `spec` and `status`."""
+    """Whether the kind has other fields than `spec` and `status`."""
 
     @property
     def name(self) -> str:
-        """Of the CustomResourceDefinition itself."""
+        """The name of the CustomResourceDefinition."""
         return f"{self.plural}.{self.group}"
 
     @property
     def names(self) -> dict[str, Any]:
-        """As the API server would complete them, so that nothing differs afterwards."""
+        """All names of the kind, including those that the API server would fill in, so that no difference appears."""
         short = {"shortNames": list(self.short_names)} if self.short_names else {}
         singular = self.kind.lower()
         return {"kind": self.kind, "listKind": f"{self.kind}List", "plural": self.plural, "singular": singular} | short
@@ -105,19 +107,29 @@ def schema_of(
     required: Mapping[type[BaseModel], Sequence[str]] | None = None,
     replace: Mapping[str, Schema] | None = None,
     open_models: Collection[type[BaseModel]] = (),
+    opaque_models: Collection[type[BaseModel]] = (),
     plain_quantities: bool = False,
 ) -> Schema:
-    """The structural schema of a model, with the keys that Kubernetes sees.
+    """Returns the structural schema of a model, with the keys that are sent to Kubernetes.
 
     Args:
-        model: The model. Fields that are excluded from its serialization are this library's own and left out;
-            so are its defaults, which are the operator's to choose.
-        required: Keys that must be there on the wire, though a description may leave them to this library.
-        replace: Schemas of single keys at the top, where the wire has another form than the description.
-        open_models: Models that describe a part of what Kubernetes allows there, and below; the rest is kept as it is.
-        plain_quantities: Quantities are texts, as operators want them that read no numbers there.
+        model: The model. Fields that are excluded from its serialization belong to this library and are left out;
+            so are its defaults, which the operator chooses.
+        required: Keys that are required in the object, although this library fills them in if a description lacks them.
+        replace: Schemas of single top-level keys whose form in the object differs from that in the description.
+        open_models: Models that describe only some of the fields that Kubernetes allows in them and below; other fields
+            are kept as they are.
+        opaque_models: Models whose content is not described: the API server checks a pod when an operator creates it.
+        plain_quantities: Whether quantities must be strings, for operators that cannot read numbers.
     """
-    document = model.model_json_schema(by_alias=True, mode="serialization")
+
+    class Generate(GenerateJsonSchema):
+        """Stops at opaque models, instead of describing what is dropped afterwards."""
+
+        def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+            return dict(OPEN_OBJECT) if schema["cls"] in opaque_models else super().model_schema(schema)
+
+    document = model.model_json_schema(by_alias=True, schema_generator=Generate, mode="serialization")
     names = {opened.__name__ for opened in open_models}
     needed = {demanding.__name__: keys for demanding, keys in (required or {}).items()}
     walk = _Walk(document.get("$defs", {}), names, needed, plain_quantities)
@@ -137,7 +149,7 @@ class _Walk:
         if reference := node.get("$ref"):
             name = reference.rpartition("/")[2]
             if name in above:
-                raise ValueError(f"{name} contains itself, which a structural schema can't say; leave it open")
+                raise ValueError(f"{name} contains itself, which a structural schema cannot express; leave it open")
             return self.convert(self.definitions[name], name, (*above, name))
         if choices := node.get("anyOf") or node.get("oneOf"):
             return self._one_of([choice for choice in choices if choice.get("type") != "null"], above)

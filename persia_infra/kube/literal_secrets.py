@@ -1,28 +1,28 @@
-"""Tells values of variables that look like secrets, which belong into a Secret and not into a description.
+"""Recognizes environment variables whose values look like secrets, which belong in a Secret, not in a description.
 
-Judged are the end of the variable's name, and passwords in addresses. Numbers, truth values and special words of
-tokenizers are let through where such a name often carries them.
+It looks at the end of the variable's name, and at passwords in URLs. Numbers, booleans and special tokens of
+tokenizers are accepted for names that often hold them.
 """
 
 import re
 from typing import Final
 
 _ENDINGS: Final = ("PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "APIKEY", "SECRETKEY", "ACCESSKEY", "PRIVATEKEY")
-"""Of the last word, which often runs into the one before it: PGPASSWORD."""
+"""Endings of the last word, which is often joined to the one before it, as in PGPASSWORD."""
 _WORDS: Final = frozenset(
     ("PASS", "PWD", "TOKEN", "AUTHTOKEN", "SECRETS", "PASSWORDS", "CREDS", "CREDENTIAL", "CREDENTIALS")
 )
 _KEYS: Final = frozenset(
     ("ACCESS", "ACCOUNT", "API", "AUTH", "DEPLOY", "ENCRYPTION", "JWT", "MASTER", "PRIVATE", "SECRET", "SIGNING", "SSH")
 )
-"""What a KEY is a secret after, in contrast to that of a table."""
+"""Words before KEY that make it a secret, unlike, for example, the key of a table."""
 _COUNTED: Final = frozenset(("PASS", "TOKEN"))
-"""Words of training as well, which then carry a number."""
+"""Words that are also common in training, where their value is a number."""
 _TRAINING: Final = frozenset(
     ("BACKWARD", "BOS", "CLS", "END", "EOS", "FORWARD", "MASK", "PAD", "SEP", "SPECIAL", "START", "STOP", "UNK")
 )
 _FILES: Final = frozenset(("CREDS", "CREDENTIAL", "CREDENTIALS", "KEY", "PRIVATEKEY"))
-"""Programs expect the name of a file in these as often as the content, which never looks like one."""
+"""Words whose variables often hold the path of a file instead of its content."""
 _SHELL: Final = frozenset(("PWD", "OLDPWD"))
 
 _SWITCH: Final = re.compile(r"true|false|yes|no|on|off|none|null", re.I)
@@ -35,12 +35,12 @@ _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def holds_secret(name: str, value: str) -> bool:
-    """Whether a variable's value is, by its name or its own look, a secret.
+    """Whether a variable's value appears to be a secret, judging by the variable's name and the value itself.
 
-    `$(NAME)` is none: Kubernetes puts the variable of that name there, which can come from a Secret.
+    `$(NAME)` is not one: Kubernetes replaces it with the variable of that name, which can come from a Secret.
     """
     addresses = _PASSWORD_IN_ADDRESS.finditer(value)
-    if any(not _REFERENCE.fullmatch(found["password"]) for found in addresses) or _PRIVATE_KEY.search(value):
+    if any(not _REFERENCE.fullmatch(address["password"]) for address in addresses) or _PRIVATE_KEY.search(value):
         return True
     if not value or _REFERENCE.fullmatch(value) or _SWITCH.fullmatch(value) or name in _SHELL:
         return False

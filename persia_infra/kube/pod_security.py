@@ -1,19 +1,26 @@
-"""Which of Kubernetes' Pod Security levels a pod can live under, and what makes it fit for the strictest.
+"""Which of Kubernetes' Pod Security levels a pod needs, and how to make it fit the strictest one.
 
-Only what the levels look at is judged; Windows, SELinux and sysctls are not.
+Windows, SELinux and sysctls are not covered.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from persia_infra.kube.pod_templates import Capabilities, Container, PodSpec, PodTemplate, SeccompProfile
+from persia_infra.kube.pod_templates import (
+    Capabilities,
+    Container,
+    PodSpec,
+    PodTemplate,
+    SeccompProfile,
+    all_containers,
+)
 
 Level = Literal["restricted", "baseline", "privileged"]
 LEVELS: tuple[Level, ...] = ("restricted", "baseline", "privileged")
-"""From the strictest to the most permissive."""
+"""The levels from the strictest to the most permissive."""
 
 Need = tuple[Level, str]
-"""A level, and why nothing stricter will do."""
+"""A level, and the reason why a stricter one is not enough."""
 
 _BASELINE_CAPABILITIES = frozenset(
     (
@@ -27,20 +34,20 @@ _RESTRICTED_VOLUMES = frozenset(
 
 
 def security_need(pods: Sequence[PodSpec]) -> Need | None:
-    """The most that any of these pods needs beyond `restricted`, or nothing."""
-    found = [need for pod in pods for need in _needs(pod)]
-    return max(found, key=lambda need: LEVELS.index(need[0]), default=None)
+    """The most permissive level that any of these pods needs, with the reason; None if all fit `restricted`."""
+    needs = [need for pod in pods for need in _needs(pod)]
+    return max(needs, key=lambda need: LEVELS.index(need[0]), default=None)
 
 
 def _needs(pod: PodSpec) -> Iterator[Need]:
     if pod.host_network:
-        yield "privileged", "its pods share the node's network"
+        yield "privileged", "its pods use the node's network"
     for volume in pod.volumes:
         if volume.host_path:
-            yield "privileged", f"its volume {volume.name} is a folder of the node"
+            yield "privileged", f"its volume {volume.name} is a folder on the node"
         elif not (volume.model_fields_set - {"name"}) <= _RESTRICTED_VOLUMES:
             yield "baseline", f"its volume {volume.name} is mounted from outside the cluster without a claim"
-    for _, container in pod.all_containers:
+    for _, container in all_containers(pod):
         yield from _container_needs(pod, container)
 
 
@@ -51,26 +58,26 @@ def _container_needs(pod: PodSpec, container: Container) -> Iterator[Need]:
     if added - _BASELINE_CAPABILITIES:
         extra = ", ".join(sorted(added - _BASELINE_CAPABILITIES))
         yield "privileged", f"its container {container.name} adds the capability {extra}"
-    if any(port.host_port for port in container.ports or ()):
-        yield "privileged", f"its container {container.name} takes a port of the node"
+    if any(port.host_port for port in container.ports):
+        yield "privileged", f"its container {container.name} uses a port of the node"
     non_root = security.run_as_non_root
     if non_root is None:
         non_root = pod.security_context.run_as_non_root
     if not non_root:
-        yield "baseline", f"its container {container.name} may run as root; run_as_user in its settings changes that"
+        yield "baseline", f"its container {container.name} may run as root unless its settings have run_as_user"
     if security.allow_privilege_escalation is None or "ALL" not in dropped or added - {"NET_BIND_SERVICE"}:
         yield "baseline", f"its container {container.name} keeps capabilities or may gain privileges"
     seccomp = security.seccomp_profile or pod.security_context.seccomp_profile
     if seccomp is None:
-        yield "baseline", f"its container {container.name} has no filter of system calls"
+        yield "baseline", f"its container {container.name} has no seccomp profile"
     elif seccomp.type == "Unconfined":
-        yield "privileged", f"its container {container.name} turns the filter of system calls off"
+        yield "privileged", f"its container {container.name} turns off the seccomp profile"
 
 
 def confined(template: PodTemplate) -> PodTemplate:
-    """The template with everything that `restricted` asks for, wherever it says nothing to the contrary.
+    """The template with everything that `restricted` requires, except where it sets something else itself.
 
-    Left alone are pods that may run as root: without capabilities an SSH server, for one, would not start.
+    Pods that may run as root are not changed: without capabilities an SSH server, for example, would not start.
     """
     pod = template.spec
     security = pod.security_context
@@ -83,10 +90,10 @@ def confined(template: PodTemplate) -> PodTemplate:
         update["seccomp_profile"] = SeccompProfile(type="RuntimeDefault")
     changes: dict[str, object] = {
         "security_context": security.model_copy(update=update),
-        "containers": [_confined_container(one) for one in pod.containers],
+        "containers": [_confined_container(container) for container in pod.containers],
     }
     if pod.init_containers:
-        changes["init_containers"] = [_confined_container(one) for one in pod.init_containers]
+        changes["init_containers"] = [_confined_container(container) for container in pod.init_containers]
     return template.model_copy(update={"spec": pod.model_copy(update=changes)})
 
 

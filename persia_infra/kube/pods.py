@@ -1,24 +1,78 @@
-"""What every pod of every job is described with, in Kubernetes' own words.
+"""Rules for what containers are given: resources, variables, volumes and mounts.
 
-Only the volume sources that training jobs use are known; anything else is refused rather than passed on.
+The types are Kubernetes' own. The rules say what the API server would refuse anyway, or what must not be in a stack.
 """
 
 import posixpath
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from decimal import Decimal
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator
 
 from persia_infra.kube.literal_secrets import holds_secret
-from persia_infra.spec.base import DnsLabel, Finding, Quantity, Spec, matching, refuse
+from persia_infra.kube.types.base import constrain, rule_for
+from persia_infra.kube.types.pods import (
+    ConfigMapEnvSource,
+    ConfigMapKeySelector,
+    Container,
+    EnvVar,
+    LocalObjectReference,
+    PersistentVolumeClaimSpec,
+    PodSpec,
+    SecretEnvSource,
+    SecretKeySelector,
+    Volume,
+    VolumeMount,
+    VolumeResourceRequirements,
+)
+from persia_infra.kube.types.pods import ConfigMapVolumeSource as ConfigMapVolume
+from persia_infra.kube.types.pods import CSIVolumeSource as CsiVolume
+from persia_infra.kube.types.pods import EmptyDirVolumeSource as EmptyDirVolume
+from persia_infra.kube.types.pods import EnvFromSource as EnvFrom
+from persia_infra.kube.types.pods import EnvVarSource as EnvSource
+from persia_infra.kube.types.pods import EphemeralVolumeSource as EphemeralVolume
+from persia_infra.kube.types.pods import HostPathVolumeSource as HostPathVolume
+from persia_infra.kube.types.pods import NFSVolumeSource as NfsVolume
+from persia_infra.kube.types.pods import PersistentVolumeClaimVolumeSource as ClaimVolume
+from persia_infra.kube.types.pods import ResourceRequirements as Resources
+from persia_infra.kube.types.pods import SecretVolumeSource as SecretVolume
+from persia_infra.spec.base import DnsLabel, Finding, Image, matching
 from persia_infra.spec.quantity import parse_quantity
+
+__all__ = [
+    "ABOVE_ZERO",
+    "GPU",
+    "AbsolutePath",
+    "ClaimVolume",
+    "ConfigMapVolume",
+    "CsiVolume",
+    "EmptyDirVolume",
+    "EnvSource",
+    "EnvVar",
+    "EphemeralVolume",
+    "HostPathVolume",
+    "MountPath",
+    "NfsServer",
+    "NfsVolume",
+    "ObjectName",
+    "Resources",
+    "SecretVolume",
+    "SubPath",
+    "Volume",
+    "VolumeMount",
+    "duplicate_names",
+    "mount_findings",
+    "mount_folder",
+    "mounts_at",
+    "resource_findings",
+]
 
 GPU = "nvidia.com/gpu"
 
-_HOST_PATH_TYPES = (
-    *("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File"),
-    *("Socket", "CharDevice", "BlockDevice"),
+_MISSING = "is required and missing"
+_USUAL_SOURCES = (
+    *("hostPath", "persistentVolumeClaim", "nfs", "emptyDir", "configMap", "secret", "csi", "gcePersistentDisk"),
+    *("ephemeral", "projected", "downwardAPI"),
 )
 
 
@@ -30,20 +84,14 @@ def _above_zero(value: str) -> str:
 
 def _no_step_up(value: str) -> str:
     if ".." in value.split("/"):
-        raise ValueError("has '..' in it, which Kubernetes refuses; write the path that is meant")
+        raise ValueError("has '..' in it, which Kubernetes refuses; write the path without it")
     return value
 
 
 def _below(value: str) -> str:
     if value.startswith("/"):
-        raise ValueError("must be a path below the volume's own root; leave out the '/' at its start")
+        raise ValueError("must be a path below the volume's root; remove the '/' at its start")
     return _no_step_up(value)
-
-
-def _host_path_type(value: str) -> str:
-    if value not in _HOST_PATH_TYPES:
-        raise ValueError(f"not one of the values it can have; write {', '.join(filter(None, _HOST_PATH_TYPES))}")
-    return value
 
 
 ABOVE_ZERO = AfterValidator(_above_zero)
@@ -51,41 +99,47 @@ ObjectName = Annotated[
     str,
     matching(
         r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
-        "no name that an object of Kubernetes can have; use lower-case letters, digits, '-' and '.'",
+        "name of a Kubernetes object; use lower-case letters, digits, '-' and '.'",
     ),
 ]
-"""Of an object that is there already, whose maker may have used dots."""
-AbsolutePath = Annotated[str, matching(r"/.*", "no absolute path; start it with '/'"), AfterValidator(_no_step_up)]
-NfsServer = Annotated[
-    str, matching(r"[A-Za-z0-9_.:\[\]-]+", "no name or address of a server; leave out spaces and '/'")
-]
+"""The name of an object that exists already; unlike names chosen here, it may have dots."""
+AbsolutePath = Annotated[str, matching(r"/.*", "absolute path; start it with '/'"), AfterValidator(_no_step_up)]
+MountPath = Annotated[str, matching(r"/[^:]*", "absolute path; start it with '/' and leave out ':'")]
+NfsServer = Annotated[str, matching(r"[A-Za-z0-9_.:\[\]-]+", "server name or address; leave out spaces and '/'")]
 SubPath = Annotated[str, AfterValidator(_below)]
+_VariableName = Annotated[
+    str, matching(r"[A-Za-z_.-][A-Za-z0-9_.-]*", "name of a variable; use letters, digits and '_'")
+]
+_Medium = Annotated[
+    str,
+    matching(r"(Memory|HugePages(-.+)?)?", "medium; write Memory, or leave it out"),
+]
+
+constrain(DnsLabel, (Container, "name"), (Volume, "name"))
+constrain(Image, (Container, "image"))
+constrain(_VariableName, (EnvVar, "name"))
+constrain(
+    ObjectName,
+    *((model, "name") for model in (ConfigMapKeySelector, SecretKeySelector, ConfigMapEnvSource, SecretEnvSource)),
+    *((model, "name") for model in (LocalObjectReference, ConfigMapVolume)),
+    *((SecretVolume, "secret_name"), (ClaimVolume, "claim_name")),
+)
+constrain(AbsolutePath, (HostPathVolume, "path"), (NfsVolume, "path"))
+constrain(NfsServer, (NfsVolume, "server"))
+constrain(_Medium, (EmptyDirVolume, "medium"))
+constrain(Annotated[str, ABOVE_ZERO], (EmptyDirVolume, "size_limit"))
+constrain(MountPath, (VolumeMount, "mount_path"))
+constrain(SubPath, (VolumeMount, "sub_path"), (VolumeMount, "sub_path_expr"))
 
 
-class Resources(Spec):
-    """What one container asks for (`requests`) and may use at most (`limits`)."""
-
-    requests: dict[str, Quantity] = Field(default={})
-    limits: dict[str, Quantity] = Field(default={})
-
-    @property
-    def effective_requests(self) -> dict[str, Decimal]:
-        """What the scheduler counts: a limit without a request is a request as well."""
-        return {name: parse_quantity(text) for name, text in {**self.limits, **self.requests}.items()}
-
-    @property
-    def gpus(self) -> int:
-        """Whole GPUs of one container."""
-        return int(parse_quantity(self.limits.get(GPU, "0")))
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        refuse(resource_findings(self.requests, self.limits))
-        return self
+@rule_for(Resources)
+@rule_for(VolumeResourceRequirements)
+def _resources(resources: Resources | VolumeResourceRequirements) -> Iterator[Finding]:
+    return resource_findings(resources.requests, resources.limits)
 
 
 def resource_findings(requests: Mapping[str, str], limits: Mapping[str, str]) -> Iterator[Finding]:
-    """What Kubernetes would refuse in a container's resources, each at `requests` or `limits` and the name."""
+    """Yields what Kubernetes would refuse in a container's resources, at `requests` or `limits` and the name."""
     for name, text in requests.items():
         limit = limits.get(name)
         if limit is not None and parse_quantity(text) > parse_quantity(limit):
@@ -100,209 +154,116 @@ def resource_findings(requests: Mapping[str, str], limits: Mapping[str, str]) ->
                 yield (group, name), f"{text} is negative; write zero or more"
     request, limit = requests.get(GPU), limits.get(GPU)
     if limit is not None and parse_quantity(limit) % 1:
-        yield ("limits", GPU), f"{limit} is no whole number of GPUs; a container gets whole ones only"
+        yield ("limits", GPU), f"{limit} is not a whole number of GPUs; a container gets whole GPUs only"
     if request is not None and (limit is None or parse_quantity(request) < parse_quantity(limit)):
         yield (
             ("requests", GPU),
             "GPUs cannot be overcommitted, so Kubernetes refuses a request that is not also the limit; "
-            f'write limits: {{"{GPU}": "{request}"}}',
+            f"set the limit to {request} as well",
         )
 
 
-class Named(Spec):
-    """A Secret or ConfigMap that is in the namespace already."""
-
-    name: ObjectName
-
-
-class KeyRef(Named):
-    """One key of it."""
-
-    key: str
-    optional: bool | None = None
-
-
-class FieldRef(Spec):
-    """A field of the pod itself."""
-
-    field_path: str
-    api_version: str | None = None
+@rule_for(ConfigMapKeySelector)
+@rule_for(SecretKeySelector)
+@rule_for(ConfigMapEnvSource)
+@rule_for(SecretEnvSource)
+@rule_for(LocalObjectReference)
+@rule_for(ConfigMapVolume)
+def _has_name(
+    reference: ConfigMapKeySelector | SecretKeySelector | ConfigMapEnvSource | SecretEnvSource | ConfigMapVolume,
+) -> Iterator[Finding]:
+    if reference.name is None:
+        yield ("name",), _MISSING
 
 
-class ResourceFieldRef(Spec):
-    """What a container of the pod asks for, or may use at most."""
-
-    resource: str
-    container_name: str | None = None
-    divisor: Quantity | None = None
+@rule_for(SecretVolume)
+def _has_secret(volume: SecretVolume) -> Iterator[Finding]:
+    if volume.secret_name is None:
+        yield ("secretName",), _MISSING
 
 
-class EnvSource(Spec):
-    """Where the value of a variable comes from."""
-
-    secret_key_ref: KeyRef | None = None
-    config_map_key_ref: KeyRef | None = None
-    field_ref: FieldRef | None = None
-    resource_field_ref: ResourceFieldRef | None = None
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
-        if len(self.model_fields_set) != 1:
-            raise ValueError("needs exactly one of secretKeyRef, configMapKeyRef, fieldRef, resourceFieldRef")
-        return self
+@rule_for(EnvSource)
+def _one_source_of_value(source: EnvSource) -> Iterator[Finding]:
+    if len(source.model_fields_set) != 1:
+        yield (), "needs exactly one of secretKeyRef, configMapKeyRef, fieldRef, resourceFieldRef, fileKeyRef"
 
 
-class EnvVar(Spec):
-    """An environment variable, given as text or taken from elsewhere."""
-
-    name: Annotated[str, matching(r"[A-Za-z_.-][A-Za-z0-9_.-]*", "no name of a variable; use letters, digits and '_'")]
-    value: str | None = None
-    value_from: EnvSource | None = None
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> Self:
-        if self.value is not None and self.value_from is not None:
-            raise ValueError("has both value and valueFrom, which Kubernetes refuses; keep one")
-        if self.value is not None and holds_secret(self.name, self.value):
-            said = (
-                f"the value of {self.name} looks like a secret, and would be readable in the stack, its state and "
-                "every rendering; put it into a Secret of the namespace, and name that in valueFrom.secretKeyRef"
-            )
-            refuse([(("value",), said)])
-        return self
+@rule_for(EnvVar)
+def _one_value(variable: EnvVar) -> Iterator[Finding]:
+    if variable.value is not None and variable.value_from is not None:
+        yield (), "has both value and valueFrom, which Kubernetes refuses; keep one"
+    if variable.value is not None and holds_secret(variable.name, variable.value):
+        yield (
+            ("value",),
+            f"the value of {variable.name} looks like a secret, and would be readable in the stack, its state and "
+            "every rendering; put it into a Secret of the namespace, and name that in valueFrom.secretKeyRef",
+        )
 
 
-class VolumeMount(Spec):
-    """Where a container sees a volume."""
-
-    name: str
-    mount_path: Annotated[str, matching(r"/[^:]*", "no absolute path; start it with '/' and leave out ':'")]
-    read_only: bool | None = None
-    sub_path: SubPath | None = None
-    sub_path_expr: SubPath | None = None
-    mount_propagation: Literal["None", "HostToContainer", "Bidirectional"] | None = None
-
-    @property
-    def folder(self) -> str:
-        """The path in the one way in which two that are the same place are the same text."""
-        return "/" + posixpath.normpath(self.mount_path).lstrip("/")
+@rule_for(EnvFrom)
+def _one_set_of_variables(source: EnvFrom) -> Iterator[Finding]:
+    if (source.secret_ref is None) == (source.config_map_ref is None):
+        yield (), "needs exactly one of secretRef and configMapRef"
 
 
-class HostPathVolume(Spec):
-    """A folder or file of the node."""
-
-    path: AbsolutePath
-    type: Annotated[str, AfterValidator(_host_path_type)] | None = None
-
-
-class ClaimVolume(Spec):
-    """A PersistentVolumeClaim that is in the namespace already."""
-
-    claim_name: ObjectName
-    read_only: bool | None = None
+@rule_for(EphemeralVolume)
+def _has_claim(volume: EphemeralVolume) -> Iterator[Finding]:
+    if volume.volume_claim_template is None:
+        yield ("volumeClaimTemplate",), _MISSING
 
 
-class NfsVolume(Spec):
-    """A share of an NFS server."""
-
-    server: NfsServer
-    path: AbsolutePath
-    read_only: bool | None = None
+@rule_for(PersistentVolumeClaimSpec, "access_modes")
+def _some_access_mode(modes: Sequence[str]) -> Iterator[Finding]:
+    if not modes:
+        yield (), "is empty; give at least one"
 
 
-class EmptyDirVolume(Spec):
-    """A folder that lives as long as its pod."""
-
-    medium: Literal["", "Memory"] | None = None
-    size_limit: Annotated[Quantity, ABOVE_ZERO] | None = None
-
-
-class KeyToPath(Spec):
-    """The file name that one key is given."""
-
-    key: str
-    path: str
-    mode: int | None = None
+@rule_for(PersistentVolumeClaimSpec)
+def _claims_storage(claim: PersistentVolumeClaimSpec) -> Iterator[Finding]:
+    if "access_modes" not in claim.model_fields_set:
+        yield ("accessModes",), _MISSING
+    if "storage" not in claim.resources.requests:
+        yield ("resources", "requests", "storage"), f"{_MISSING}; write how much is claimed"
 
 
-class ConfigMapVolume(Spec):
-    """A ConfigMap that is in the namespace already, as files."""
-
-    name: ObjectName
-    items: list[KeyToPath] | None = None
-    default_mode: int | None = None
-    optional: bool | None = None
+@rule_for(Volume)
+def _one_source(volume: Volume) -> Iterator[Finding]:
+    if len(volume.model_fields_set - {"name"}) != 1:
+        yield (), f"needs exactly one source; write one of {', '.join(_USUAL_SOURCES)}"
 
 
-class SecretVolume(Spec):
-    """A Secret that is in the namespace already, as files."""
-
-    secret_name: ObjectName
-    items: list[KeyToPath] | None = None
-    default_mode: int | None = None
-    optional: bool | None = None
+@rule_for(Container, "env")
+def _variables_once(variables: Sequence[EnvVar]) -> Iterator[Finding]:
+    return duplicate_names(variables, "variable")
 
 
-class CsiVolume(Spec):
-    """An inline volume of a storage driver, such as GCS FUSE."""
-
-    driver: str
-    fs_type: str | None = None
-    node_publish_secret_ref: Named | None = None
-    read_only: bool | None = None
-    volume_attributes: dict[str, str] | None = None
-
-
-class DiskVolume(Spec):
-    """A disk of Compute Engine that is there already; a PersistentVolumeClaim is the usual way."""
-
-    pd_name: str
-    fs_type: str | None = None
-    partition: int | None = None
-    read_only: bool | None = None
+@rule_for(PodSpec)
+def _names_once_and_mounts_declared(pod: PodSpec) -> Iterator[Finding]:
+    for place, message in duplicate_names(pod.volumes, "volume"):
+        yield ("volumes", *place), message
+    declared = {volume.name for volume in pod.volumes}
+    names: set[str] = set()
+    for key, containers in (("initContainers", pod.init_containers), ("containers", pod.containers)):
+        for index, container in enumerate(containers):
+            if container.name in names:
+                yield (key, index, "name"), f"container {container.name!r} is given twice; remove one"
+            names.add(container.name)
+            for place, message in mount_findings(container.volume_mounts, declared):
+                yield (key, index, "volumeMounts", *place), message
 
 
-class ClaimTemplate(Spec):
-    """A claim that Kubernetes makes for one pod, and removes with it."""
-
-    metadata: dict[str, Any] | None = None
-    spec: dict[str, Any]
+def mount_folder(mount: VolumeMount) -> str:
+    """Returns the mount's path in a form that is the same for all spellings of the same place."""
+    return "/" + posixpath.normpath(mount.mount_path).lstrip("/")
 
 
-class EphemeralVolume(Spec):
-    """A disk that lives as long as its pod."""
-
-    volume_claim_template: ClaimTemplate
-
-
-class Volume(Spec):
-    """A named volume with exactly one source."""
-
-    name: DnsLabel
-    host_path: HostPathVolume | None = None
-    persistent_volume_claim: ClaimVolume | None = None
-    nfs: NfsVolume | None = None
-    empty_dir: EmptyDirVolume | None = None
-    config_map: ConfigMapVolume | None = None
-    secret: SecretVolume | None = None
-    csi: CsiVolume | None = None
-    gce_persistent_disk: DiskVolume | None = None
-    ephemeral: EphemeralVolume | None = None
-    projected: dict[str, Any] | None = None
-    downward_api: dict[str, Any] | None = Field(default=None, alias="downwardAPI")
-
-    @model_validator(mode="after")
-    def _exactly_one_source(self) -> Self:
-        if len(self.model_fields_set - {"name"}) != 1:
-            sources = ", ".join(
-                field.alias or name for name, field in type(self).model_fields.items() if name != "name"
-            )
-            raise ValueError(f"needs exactly one source; write one of {sources}")
-        return self
+def mounts_at(container: Container, path: str) -> bool:
+    """Returns whether a container has a mount at this path already."""
+    return any(mount_folder(mount) == path for mount in container.volume_mounts)
 
 
 def mount_findings(mounts: Sequence[VolumeMount], declared: Collection[str]) -> Iterator[Finding]:
-    """What is wrong with a container's mounts.
+    """Yields what is wrong with a container's mounts.
 
     Args:
         mounts: The container's `volumeMounts`.
@@ -310,7 +271,7 @@ def mount_findings(mounts: Sequence[VolumeMount], declared: Collection[str]) -> 
     """
     seen: dict[str, int] = {}
     for index, mount in enumerate(mounts):
-        path = mount.folder
+        path = mount_folder(mount)
         if path in seen:
             yield (
                 (index, "mountPath"),
@@ -326,7 +287,7 @@ def mount_findings(mounts: Sequence[VolumeMount], declared: Collection[str]) -> 
 
 
 def duplicate_names(entries: Sequence[EnvVar] | Sequence[Volume], what: str) -> Iterator[Finding]:
-    """Entries whose name was used before; the API server refuses such lists."""
+    """Yields entries whose name was used before; the API server refuses such lists."""
     seen: set[str] = set()
     for index, entry in enumerate(entries):
         if entry.name in seen:

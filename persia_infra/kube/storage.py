@@ -1,61 +1,47 @@
-"""PersistentVolumes and their claims as manifests beside jobs bring them.
+"""PersistentVolumes and their claims, as manifests bring them next to jobs.
 
-They are checked and declared as they are; storage that a job needs of its own is described in its settings.
+They are checked and declared as they are; storage that a job needs for itself is described in its settings.
 """
 
-from collections.abc import Iterator
-from typing import Any, Literal, Self
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from persia_infra.jobs.settings.run_volumes import AccessMode
-from persia_infra.kube.pods import CsiVolume, HostPathVolume, NfsVolume, Resources
-from persia_infra.spec.base import DnsLabel, Finding, Quantity, Spec, refuse
+from persia_infra.kube.types import storage as types
+from persia_infra.kube.types.base import KubeType, rule_for
+from persia_infra.kube.types.pods import PersistentVolumeClaimSpec
+from persia_infra.spec.base import DnsLabel, Finding
+
+_NOT_A_SOURCE = frozenset(
+    (
+        *("access_modes", "capacity", "claim_ref", "mount_options", "node_affinity", "storage_class_name"),
+        *("persistent_volume_reclaim_policy", "volume_attributes_class_name", "volume_mode"),
+    )
+)
 
 
-class _Storage(Spec):
+class _Manifest(KubeType):
+    """What this library notes about the object around a `spec`; it is not written into the spec."""
+
     namespace: DnsLabel | None = Field(default=None, exclude=True)
+    """The namespace of a claim; by default the one that its file is declared into."""
     labels: dict[str, str] = Field(default={}, exclude=True)
-    """Of the object, by which a claim may select a volume."""
-    access_modes: list[AccessMode] = Field(min_length=1)
-    volume_mode: Literal["Filesystem", "Block"] | None = None
-    storage_class_name: str | None = None
+    """Labels of the object, by which a claim may select a volume."""
 
     def notes(self) -> Iterator[Finding]:
-        """What Kubernetes does with it that its author may not expect."""
+        """Yields what Kubernetes does with the object that its author may not expect."""
         return iter(())
 
-    def object_spec(self) -> dict[str, Any]:
-        """The keys that were given, in Kubernetes' spelling."""
-        return self.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
 
-
-class PersistentVolumeSpec(_Storage):
-    """Storage that is there already."""
+class PersistentVolumeSpec(types.PersistentVolumeSpec, _Manifest):
+    """Storage that exists already."""
 
     kind: Literal["PersistentVolume"] = Field(default="PersistentVolume", exclude=True)
-    capacity: dict[str, Quantity]
-    persistent_volume_reclaim_policy: Literal["Retain", "Delete", "Recycle"] | None = None
-    mount_options: list[str] | None = None
-    claim_ref: dict[str, Any] | None = None
-    node_affinity: dict[str, Any] | None = None
-    nfs: NfsVolume | None = None
-    host_path: HostPathVolume | None = None
-    csi: CsiVolume | None = None
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        refuse(self._findings())
-        return self
-
-    def _findings(self) -> Iterator[Finding]:
-        if "storage" not in self.capacity:
-            yield ("capacity", "storage"), "is required and missing"
-        if sum(source is not None for source in (self.nfs, self.host_path, self.csi)) != 1:
-            yield (), "needs exactly one of nfs, hostPath and csi, or there is nothing to mount"
+    """The kind of the object."""
 
     def notes(self) -> Iterator[Finding]:
-        """What Kubernetes does with it that its author may not expect."""
+        """Yields what Kubernetes does with the volume that its author may not expect."""
         if self.persistent_volume_reclaim_policy == "Recycle":
             yield (
                 ("persistentVolumeReclaimPolicy",),
@@ -70,19 +56,25 @@ class PersistentVolumeSpec(_Storage):
             )
 
 
-class ClaimSpec(_Storage):
+class ClaimSpec(PersistentVolumeClaimSpec, _Manifest):
     """A claim on storage."""
 
     kind: Literal["PersistentVolumeClaim"] = Field(default="PersistentVolumeClaim", exclude=True)
-    resources: Resources
-    volume_name: str | None = None
-    selector: dict[str, Any] | None = None
-    data_source: dict[str, Any] | None = None
-    data_source_ref: dict[str, Any] | None = None
-    volume_attributes_class_name: str | None = None
+    """The kind of the object."""
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if "storage" not in self.resources.requests:
-            refuse([(("resources", "requests", "storage"), "is required and missing; write how much is claimed")])
-        return self
+
+@rule_for(types.PersistentVolumeSpec, "access_modes")
+def _some_access_mode(modes: Sequence[str]) -> Iterator[Finding]:
+    if not modes:
+        yield (), "is empty; give at least one"
+
+
+@rule_for(types.PersistentVolumeSpec)
+def _volume(volume: types.PersistentVolumeSpec) -> Iterator[Finding]:
+    if "access_modes" not in volume.model_fields_set:
+        yield ("accessModes",), "is required and missing"
+    if "storage" not in volume.capacity:
+        yield ("capacity", "storage"), "is required and missing"
+    own_fields = types.PersistentVolumeSpec.model_fields.keys() - _NOT_A_SOURCE
+    if len(volume.model_fields_set & own_fields) != 1:
+        yield (), "needs exactly one source, such as nfs, hostPath or csi, or there is nothing to mount"

@@ -1,7 +1,7 @@
-"""Node pools that grow while pods wait, as GKE's cluster autoscaler has it.
+"""Grows node pools while pods wait, like GKE's cluster autoscaler.
 
 `growth` decides, on plain values; `Autoscaler` looks once a second and acts. Pools never shrink: a rehearsal
-ends before an idle node would be taken away.
+ends before an idle node would be removed.
 """
 
 import logging
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from persia_infra.kube.requests import Amounts, amounts
 from persia_infra.rehearsal.provider.nodes import Limits, NodeTemplate
-from persia_infra.rehearsal.provider.pod_fit import Amounts, Guest, Pod, Room, amounts
+from persia_infra.rehearsal.provider.pod_fit import Guest, Pod, Room
 
 LOOK_EVERY_SECONDS = 1.0
 
@@ -32,25 +33,25 @@ class GrowingPool:
 def growth(
     pools: Sequence[GrowingPool], rooms: Iterable[Room], waiting: Iterable[Pod], daemons: Sequence[Pod] = ()
 ) -> dict[str, dict[str, int]]:
-    """The nodes to add, by pool and zone, so that the waiting pods have a place.
+    """Returns the nodes to add, by pool and zone, so that the waiting pods fit.
 
-    A pod that fits what is free already adds nothing: its node may be seconds old, and the scheduler on its way.
-    The others are packed into new nodes, largest first, each into the smallest machine that takes it.
+    A pod that fits on an existing node adds nothing: the node may be new, and the scheduler has not used it yet.
+    The others are packed into new nodes, largest first, each into the smallest machine on which it fits.
 
     Args:
         pools: Every autoscaled pool.
-        rooms: The nodes that are there, with what is free on them.
-        waiting: Pods that the scheduler found no place for.
-        daemons: One pod of each DaemonSet, for the share of a new node that they take.
+        rooms: The existing nodes with their free resources.
+        waiting: Pods for which the scheduler found no node.
+        daemons: One pod of each DaemonSet, for the part of a new node that they use.
     """
-    there, new = list(rooms), []
+    existing, new = list(rooms), []
     counts = {pool.name: dict(pool.nodes) for pool in pools}
     added: dict[str, dict[str, int]] = {}
     by_size = sorted(pools, key=lambda pool: _size(pool.template))
     whole = {pool.name: amounts(pool.template.allocatable) for pool in pools}
     everywhere = [Guest.of(daemon) for daemon in daemons]
     for guest in sorted(map(Guest.of, waiting), key=lambda guest: _bulk(guest.asks), reverse=True):
-        if room := next((room for room in (*there, *new) if room.takes(guest)), None):
+        if room := next((room for room in (*existing, *new) if room.takes(guest)), None):
             room.put(guest)
             continue
         for pool, zone in _places(by_size, counts):
@@ -92,7 +93,7 @@ def _bulk(asked: Mapping[str, Decimal]) -> tuple[Decimal, ...]:
 
 
 def is_waiting(pod: Pod) -> bool:
-    """The scheduler has looked at it and found no place."""
+    """Whether the scheduler has looked at a pod and found no node for it."""
     if pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"):
         return False
     return any(
@@ -104,12 +105,12 @@ def is_waiting(pod: Pod) -> bool:
 
 
 def rooms(nodes: Iterable[dict[str, Any]], pods: Iterable[Pod]) -> list[Room]:
-    """What is free on each node that takes pods."""
+    """Returns the nodes that accept pods, with their free resources."""
     by_node: dict[str, list[Pod]] = {}
     for pod in pods:
         if (pod.get("status") or {}).get("phase") not in {"Succeeded", "Failed"}:
             by_node.setdefault(pod["spec"].get("nodeName") or "", []).append(pod)
-    found = []
+    schedulable = []
     for node in nodes:
         meta, spec = node["metadata"], node.get("spec") or {}
         if spec.get("unschedulable") or meta.get("deletionTimestamp"):
@@ -122,23 +123,26 @@ def rooms(nodes: Iterable[dict[str, Any]], pods: Iterable[Pod]) -> list[Room]:
         )
         for pod in by_node.get(meta["name"], []):
             room.put(Guest.of(pod))
-        found.append(room)
-    return found
+        schedulable.append(room)
+    return schedulable
 
 
 def daemon_pods(daemon_sets: Iterable[dict[str, Any]]) -> list[Pod]:
-    """A pod of each DaemonSet, as one would be made on a new node."""
+    """Returns a pod of each DaemonSet, as it would be created on a new node."""
     return [
         {
-            "metadata": {**(one["spec"]["template"].get("metadata") or {}), "namespace": one["metadata"]["namespace"]},
-            "spec": one["spec"]["template"]["spec"],
+            "metadata": {
+                **(daemon_set["spec"]["template"].get("metadata") or {}),
+                "namespace": daemon_set["metadata"]["namespace"],
+            },
+            "spec": daemon_set["spec"]["template"]["spec"],
         }
-        for one in daemon_sets
+        for daemon_set in daemon_sets
     ]
 
 
 class Autoscaler:
-    """A thread that calls `step` once a second until `stop`; an error of one look doesn't end it."""
+    """A thread that calls `step` once a second until `stop`; an error in `step` does not end it."""
 
     def __init__(self, step: Callable[[], None]) -> None:
         self._step = step
@@ -161,4 +165,4 @@ class Autoscaler:
             try:
                 self._step()
             except Exception as error:
-                _log.warning("autoscaler: %s: %s; looking again", type(error).__name__, error)
+                _log.warning("autoscaler: %s: %s; trying again", type(error).__name__, error)

@@ -1,8 +1,8 @@
-"""Whether a pod would go onto a node, as the scheduler sees it: on the objects' JSON.
+"""Decides whether a pod fits on a node, by the scheduler's rules, on plain JSON objects.
 
 Covers resource requests, node selectors, required node affinity, taints, and required anti-affinity between
-pods of one node. Pod affinity, topology spread and volumes are out of scope: a pod that only those keep from a
-node counts as fitting.
+pods of the same node. Pod affinity, topology spread and volumes are out of scope: they never keep a pod off a node
+here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from persia_infra.spec.quantity import parse_quantity
+from persia_infra.kube.requests import Amounts, pod_requests
 
 Pod = dict[str, Any]
-Amounts = dict[str, Decimal]
 
 _NONE = Decimal(0)
 _HOSTNAME = "kubernetes.io/hostname"
@@ -22,19 +21,19 @@ _PASSING_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachab
 
 @dataclass(frozen=True)
 class Guest:
-    """A pod and what it asks for, worked out once."""
+    """A pod with its requests, which are computed once."""
 
     pod: Pod
     asks: Amounts
 
     @classmethod
     def of(cls, pod: Pod) -> "Guest":
-        return cls(pod, requests(pod["spec"]))
+        return cls(pod, {**pod_requests(pod["spec"]), "pods": Decimal(1)})
 
 
 @dataclass
 class Room:
-    """A node, there already or about to be, and what is left on it."""
+    """An existing or planned node, with its free resources."""
 
     labels: dict[str, str]
     taints: list[dict[str, str]]
@@ -55,41 +54,6 @@ class Room:
         for name, amount in guest.asks.items():
             self.free[name] = self.free.get(name, _NONE) - amount
         self.guests.append(guest)
-
-
-def amounts(quantities: Mapping[str, Any] | None) -> Amounts:
-    return {name: parse_quantity(quantity) for name, quantity in (quantities or {}).items()}
-
-
-def requests(spec: Mapping[str, Any]) -> Amounts:
-    """What the scheduler sets aside: containers together, or the largest step of the init phase if that is more."""
-    sidecars: Amounts = {}
-    peak: Amounts = {}
-    for container in spec.get("initContainers") or []:
-        asked = _asked(container)
-        if container.get("restartPolicy") == "Always":
-            sidecars = _sum(sidecars, asked)
-            peak = _most(peak, sidecars)
-        else:
-            peak = _most(peak, _sum(sidecars, asked))
-    running = sidecars
-    for container in spec.get("containers") or []:
-        running = _sum(running, _asked(container))
-    whole = _most(peak, running) | _asked(spec)
-    return _sum(_sum(whole, amounts(spec.get("overhead"))), {"pods": Decimal(1)})
-
-
-def _asked(holder: Mapping[str, Any]) -> Amounts:
-    resources = holder.get("resources") or {}
-    return amounts(resources.get("limits")) | amounts(resources.get("requests"))
-
-
-def _sum(one: Amounts, other: Amounts) -> Amounts:
-    return {name: one.get(name, _NONE) + other.get(name, _NONE) for name in {**one, **other}}
-
-
-def _most(one: Amounts, other: Amounts) -> Amounts:
-    return {name: max(one.get(name, _NONE), other.get(name, _NONE)) for name in {**one, **other}}
 
 
 def tolerates(spec: Mapping[str, Any], taints: Iterable[Mapping[str, str]]) -> bool:

@@ -1,4 +1,4 @@
-"""Kubeconfigs: texts and files, credential plugins, and what is said when they don't work."""
+"""Kubeconfigs as texts and files, credential plugins, and the messages when they do not work."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from persia_infra.kube.api import Unreachable, connect
-from persia_infra.rehearsal.provider.package import ProviderError
+from persia_infra.kube.api import ApiError, Unreachable, connect
 
 PLUGIN = "gke-gcloud-auth-plugin"
 VERSION = "client.authentication.k8s.io/v1beta1"
@@ -49,7 +48,7 @@ def test_a_credential_plugin_that_fails_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, port: int, script: str
 ) -> None:
     put_plugin(tmp_path, script, monkeypatch)
-    with pytest.raises(Unreachable, match=f"the credential plugin {PLUGIN} gave no credentials"):
+    with pytest.raises(Unreachable, match=f"the credential plugin {PLUGIN} returned no credentials"):
         connect(with_plugin(port), None)
 
 
@@ -60,27 +59,27 @@ def test_a_text_and_a_file_with_the_same_text_are_one_cluster(tmp_path: Path) ->
     assert connect(text, None) is not connect(kubeconfig({"token": "other"}, 5), None)
 
 
-def test_a_proxy_is_not_asked_for_a_control_plane_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_proxy_is_used_for_a_control_plane_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     cluster = connect(kubeconfig({"token": "t"}, 6), None)
     assert cluster is not None
-    with pytest.raises(Unreachable, match=r"https://127\.0\.0\.1:6 can't be reached") as error:
+    with pytest.raises(Unreachable, match=r"https://127\.0\.0\.1:6 cannot be reached") as error:
         cluster.request("GET", "/version")
     assert "proxy" not in str(error.value).lower()
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("{not: [yaml", "it is not YAML"),
-        ("- a\n- b\n", "it is not a kubeconfig"),
+        ("{not: [yaml", "not valid YAML"),
+        ("- a\n- b\n", "not a kubeconfig"),
         ("{}\n", "kubeconfig: "),
-        ("/no/such/file", "there is no file"),
+        ("/no/such/file", "does not exist"),
     ],
 )
-def test_what_is_no_kubeconfig_is_said_so(text: str, said: str) -> None:
-    with pytest.raises(ProviderError, match=said):
+def test_an_invalid_kubeconfig_is_refused_with_the_reason(text: str, message: str) -> None:
+    with pytest.raises(ApiError, match=message):
         connect(text, None)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from persia_infra.kube.crd import OPEN_OBJECT, Definition, schema_of
-from persia_infra.operators import volcano_kinds as volcano
+from persia_infra.operators.volcano import kinds as volcano
 from persia_infra.spec.base import Quantity, Spec
 
 
