@@ -1,9 +1,9 @@
-"""Compute Engine machine types and what Kubernetes gets of each: the sizes that GKE node pools are made of.
+"""Compute Engine machine types, and how much of each machine its pods can use.
 
-Allocatable follows GKE's published formula and also takes off what the kernel keeps, which the formula leaves
-out: without it a pod that fills a node on paper stays Pending. Deliberately out of scope: prices, quotas,
-which zone offers what, TPUs, and the fractional-GPU sizes of g4. What GKE's own DaemonSets ask for is not
-taken off either: those are pods.
+Allocatable amounts follow GKE's published formula and also subtract what the kernel keeps, which the formula
+leaves out: without that, a pod that fills a node on paper stays Pending. Out of scope: prices, quotas, which zone
+offers what, TPUs, and the fractional-GPU sizes of g4. The requests of GKE's own DaemonSets are not subtracted
+either, because those are pods.
 """
 
 import re
@@ -14,7 +14,10 @@ from functools import cache
 from math import ceil, floor
 from typing import Final
 
+from persia_infra.gke.machine_families import Family, family_facts
+
 _MIB: Final = 1024
+"""In KiB, as all amounts of memory and storage below."""
 _GIB: Final = 1024 * 1024
 _LOCAL_SSD_GIB: Final = 375
 
@@ -27,7 +30,7 @@ _ATTACHABLE: Final[dict[Accelerator, dict[int, tuple[int, float]]]] = {
     "nvidia-tesla-p100": {1: (16, 104), 2: (32, 208), 4: (96, 624)},
     "nvidia-tesla-p4": {1: (24, 156), 2: (48, 312), 4: (96, 624)},
 }
-"""GPUs that n1 machines take: how many, and up to how many vCPUs and GiB."""
+"""GPUs that can be attached to n1 machines: for each count, the most vCPUs and GiB of memory of the machine."""
 
 _PARTITIONS: Final[dict[Accelerator, dict[str, int]]] = {
     "nvidia-tesla-a100": {"1g.5gb": 7, "2g.10gb": 3, "3g.20gb": 2, "7g.40gb": 1},
@@ -37,70 +40,89 @@ _PARTITIONS: Final[dict[Accelerator, dict[str, int]]] = {
     "nvidia-h200-141gb": {"1g.18gb": 7, "1g.35gb": 4, "2g.35gb": 3, "3g.71gb": 2, "7g.141gb": 1},
     "nvidia-b200": {"1g.23gb": 7, "1g.45gb": 4, "2g.45gb": 3, "3g.90gb": 2, "7g.180gb": 1},
 }
+"""How many partitions (MIG) of each size one GPU is split into."""
 
 _SSD_OVERHEAD_KIB: Final = {1: 7289472, 2: 13725224, 4: 26332924, 8: 51556096, 16: 52837800, 24: 78686620}
-"""What the file system over N local SSDs takes for itself, in KiB."""
+"""What the file system on N local SSDs uses itself, in KiB."""
 
 
 class UnknownMachine(ValueError):
-    """No such machine type; the message names the nearest ones."""
+    """The machine type is not in the catalogue; the message names similar ones."""
 
 
 class WrongAccelerator(ValueError):
-    """A GPU that the machine type can't have, or not that many of them; the message says what it can."""
+    """The machine type cannot have this GPU, or not this many; the message names what it can have."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """One machine type. Build one by hand for a size that the catalogue doesn't hold."""
+    """One machine type. Create one directly for a size that is not in the catalogue."""
 
     name: str
+    """The name, as Google Cloud spells it: `n2-standard-8`."""
     vcpus: int
+    """The number of virtual CPUs."""
     memory_gib: float
+    """The memory in GiB."""
     gpus: int = 0
+    """The number of GPUs."""
     accelerator: Accelerator | None = None
+    """The kind of its GPUs; None for a machine without GPUs."""
     local_ssds: int = 0
+    """The number of local SSDs that the machine type always has."""
     family: str = ""
+    """The machine family; the part of the name before the first '-' by default."""
     arch: str = "amd64"
+    """The CPU architecture, as Kubernetes spells it."""
 
     def __post_init__(self) -> None:
         if self.vcpus < 1 or self.memory_gib <= 0:
             raise ValueError(
-                f"machine {self.name}: {self.vcpus} vCPUs and {self.memory_gib} GiB: both must be above zero"
+                f"machine {self.name}: {self.vcpus} vCPUs and {self.memory_gib} GiB; both must be above zero"
             )
         if bool(self.gpus) != bool(self.accelerator):
-            raise ValueError(f"machine {self.name}: give gpus and accelerator together, or neither")
+            raise ValueError(f"machine {self.name}: gpus and accelerator belong together; set both or neither")
         if not self.family:
             object.__setattr__(self, "family", self.name.partition("-")[0])
 
+    @property
+    def facts(self) -> Family:
+        """What Compute Engine allows on machines of this family."""
+        return family_facts(self.name, self.family)
+
     def with_accelerator(self, accelerator: Accelerator, count: int) -> "Machine":
-        """The machine with these GPUs: attached to an n1; for a machine that brings its own, they must be those.
+        """Returns the machine with these GPUs attached (n1), or unchanged if these are the GPUs that it comes with.
 
         Raises:
-            WrongAccelerator: it can't have them.
+            WrongAccelerator: The machine cannot have these GPUs.
         """
         if self.gpus:
             if (accelerator, count) != (self.accelerator, self.gpus):
                 raise WrongAccelerator(
-                    f"{self.name} comes with {self.gpus} x {self.accelerator}, not {count} x {accelerator}: "
-                    "leave the accelerator out or name that one"
+                    f"{self.name} comes with {self.gpus} x {self.accelerator}, not {count} x {accelerator}; "
+                    "remove the accelerator or name that one"
                 )
             return self
         if self.family != "n1":
             raise WrongAccelerator(
-                f"{self.name} takes no GPUs: use an n1 machine for {', '.join(_ATTACHABLE)}, "
-                "or a machine that brings its GPUs (a2, a3, a4, g2, g4)"
+                f"{self.name} takes no GPUs; use an n1 machine for {', '.join(_ATTACHABLE)}, "
+                "or a machine type that comes with GPUs (a2, a3, a4, g2, g4)"
             )
         if accelerator not in _ATTACHABLE:
-            raise WrongAccelerator(f"{accelerator} can't be attached to {self.name}: n1 takes {', '.join(_ATTACHABLE)}")
+            raise WrongAccelerator(
+                f"{accelerator} cannot be attached to {self.name}; n1 machines take {', '.join(_ATTACHABLE)}"
+            )
         counts = _ATTACHABLE[accelerator]
         if count not in counts:
-            raise WrongAccelerator(f"{count} x {accelerator}: it comes in {', '.join(map(str, counts))}")
-        vcpus, memory = counts[count]
-        if self.vcpus > vcpus or self.memory_gib > memory:
             raise WrongAccelerator(
-                f"{self.name} is too large for {count} x {accelerator}: at most {vcpus} vCPUs and {memory} GiB; "
-                "take more GPUs or a smaller machine"
+                f"{count} x {accelerator} is not a number of GPUs that Google Cloud attaches; "
+                f"use one of {', '.join(map(str, counts))}"
+            )
+        most_vcpus, most_memory = counts[count]
+        if self.vcpus > most_vcpus or self.memory_gib > most_memory:
+            raise WrongAccelerator(
+                f"{self.name} is too large for {count} x {accelerator}, which allows at most {most_vcpus} vCPUs and "
+                f"{most_memory} GiB; attach more GPUs or use a smaller machine"
             )
         return replace(self, accelerator=accelerator, gpus=count)
 
@@ -113,14 +135,15 @@ class Machine:
         ephemeral_local_ssds: int = 0,
         gpus: int | None = None,
     ) -> dict[str, str]:
-        """What the kubelet sees, as Kubernetes quantities: the machine without the kernel's share.
+        """Returns what the kubelet sees, as Kubernetes quantities: the machine without the kernel's share.
 
         Args:
             image_type: GKE's node image.
-            max_pods: The pool's maximum of pods per node.
-            disk_gb: The boot disk.
-            ephemeral_local_ssds: Local SSDs that back the ephemeral storage instead of the boot disk.
-            gpus: Devices that the node offers, when GPUs are shared or partitioned (see `offered_gpus`).
+            max_pods: The most pods that may run on one node of the pool.
+            disk_gb: The size of the boot disk.
+            ephemeral_local_ssds: The number of local SSDs that hold the ephemeral storage instead of the boot disk.
+            gpus: The number of GPU devices that the node offers when GPUs are shared or partitioned (see
+                `offered_gpus`); the machine's own number by default.
         """
         storage = _storage_kib(disk_gb, ephemeral_local_ssds, image_type)
         return self._quantities(self.vcpus * 1000, self._seen_memory_kib(image_type), storage, max_pods, gpus)
@@ -134,7 +157,7 @@ class Machine:
         ephemeral_local_ssds: int = 0,
         gpus: int | None = None,
     ) -> dict[str, str]:
-        """What pods can ask for on an empty node, as Kubernetes quantities; arguments as in `capacity`."""
+        """Returns what pods can request on an empty node, as Kubernetes quantities; same arguments as `capacity`."""
         memory = self._seen_memory_kib(image_type) - _reserved_memory_kib(self.memory_gib * _GIB) - 100 * _MIB
         storage = _storage_kib(disk_gb, ephemeral_local_ssds, image_type) - _reserved_storage_kib(
             disk_gb, ephemeral_local_ssds
@@ -183,8 +206,8 @@ def _reserved_memory_kib(memory: float) -> float:
 
 def _storage_kib(disk_gb: int, local_ssds: int, image_type: str) -> float:
     if local_ssds:
-        known = max(count for count in _SSD_OVERHEAD_KIB if count <= local_ssds)
-        return local_ssds * _LOCAL_SSD_GIB * _GIB - _SSD_OVERHEAD_KIB[known] * local_ssds / known
+        published = max(count for count in _SSD_OVERHEAD_KIB if count <= local_ssds)
+        return local_ssds * _LOCAL_SSD_GIB * _GIB - _SSD_OVERHEAD_KIB[published] * local_ssds / published
     if image_type.upper().startswith("UBUNTU"):
         return (disk_gb - 0.03083 * disk_gb - 0.171) * _GIB - min(100 * _MIB, 0.001 * disk_gb * _GIB)
     return (disk_gb - 0.015635 * disk_gb - 4.148) * _GIB
@@ -197,57 +220,58 @@ def _reserved_storage_kib(disk_gb: int, local_ssds: int) -> float:
 
 
 def offered_gpus(machine: Machine, *, partition: str | None = None, clients_per_gpu: int = 1) -> int:
-    """How many `nvidia.com/gpu` a node offers when its GPUs are partitioned (MIG), shared, or both.
+    """Returns how many `nvidia.com/gpu` a node offers when its GPUs are partitioned (MIG), shared, or both.
 
     Raises:
-        WrongAccelerator: the GPU can't be partitioned that way.
+        WrongAccelerator: The GPU cannot be partitioned that way.
     """
-    slices = 1
+    partitions = 1
     if partition:
         sizes = _PARTITIONS.get(machine.accelerator or "", {})
         if partition not in sizes:
             raise WrongAccelerator(
-                f"{machine.name}: {machine.accelerator or 'no GPU'} has no partition {partition!r}: "
+                f"{machine.name}: {machine.accelerator or 'no GPU'} has no partition {partition!r}; "
                 + (
                     f"use one of {', '.join(sizes)}"
                     if sizes
                     else "only A100 and newer data-centre GPUs have partitions"
                 )
             )
-        slices = sizes[partition]
-    return machine.gpus * slices * clients_per_gpu
+        partitions = sizes[partition]
+    return machine.gpus * partitions * clients_per_gpu
 
 
 _CUSTOM: Final = re.compile(r"(?:(?P<family>n1|n2|n2d|e2)-)?custom-(?P<vcpus>[1-9]\d*)-(?P<mib>[1-9]\d*)(?:-ext)?")
 
 
 def machine(name: str) -> Machine:
-    """The machine type of that name, as Google Cloud spells it, custom ones (`n2-custom-8-32768`) included.
+    """Returns the machine type of that name, including custom ones such as `n2-custom-8-32768`.
 
     Raises:
-        UnknownMachine: none; says the nearest names, and the families when none is near.
+        UnknownMachine: There is no such machine type; the message suggests similar names, or lists the families.
     """
     catalogue = machines()
-    if found := catalogue.get(name):
-        return found
+    if known := catalogue.get(name):
+        return known
     if custom := _CUSTOM.fullmatch(name):
         return Machine(name, int(custom["vcpus"]), int(custom["mib"]) / 1024, family=custom["family"] or "n1")
-    near = get_close_matches(name, catalogue, n=3, cutoff=0.7) or [
-        known for known in catalogue if known.rpartition("-")[0] == name.rpartition("-")[0]
+    similar = get_close_matches(name, catalogue, n=3, cutoff=0.7) or [
+        candidate for candidate in catalogue if candidate.rpartition("-")[0] == name.rpartition("-")[0]
     ]
-    if near:
-        raise UnknownMachine(f"machine type {name!r} not found: did you mean {', '.join(near)}?")
-    families = ", ".join(sorted({known.family for known in catalogue.values()}))
-    raise UnknownMachine(f"machine type {name!r} not found: the known families are {families}")
+    if similar:
+        raise UnknownMachine(f"machine type {name!r} not found; did you mean {', '.join(similar)}?")
+    families = ", ".join(sorted({entry.family for entry in catalogue.values()}))
+    raise UnknownMachine(f"machine type {name!r} not found; the known families are {families}")
 
 
 @cache
 def machines() -> dict[str, Machine]:
-    """The whole catalogue, by name."""
-    return {known.name: known for known in (*_general_machines(), *_gpu_machines())}
+    """Returns the whole catalogue, by name."""
+    return {entry.name: entry for entry in (*_general_machines(), *_gpu_machines())}
 
 
 _SHARED_CORE: Final = {"e2-micro": 1, "e2-small": 2, "e2-medium": 4}
+"""Machines with a share of two vCPUs, and their memory in GiB."""
 _UPTO_96: Final = (2, 4, 8, 16, 32, 48, 64, 80, 96)
 
 _REGULAR: Final[tuple[tuple[str, tuple[int, ...], float], ...]] = (
@@ -282,7 +306,7 @@ _REGULAR: Final[tuple[tuple[str, tuple[int, ...], float], ...]] = (
     ("m4-ultramem", (56, 112, 224), 186 / 7),
     ("m4-hypermem", (16, 32, 64), 15.5),
 )
-"""Families whose memory is a fixed number of GiB for each vCPU."""
+"""Machine types with a fixed number of GiB per vCPU: the name without the size, the vCPUs, GiB per vCPU."""
 
 _IRREGULAR: Final = {
     "n2-highmem-128": 864,
@@ -294,6 +318,7 @@ _IRREGULAR: Final = {
     "m2-megamem-416": 5888,
     "m2-hypermem-416": 8832,
 }
+"""Memory in GiB of machine types that do not follow the ratio of their family."""
 
 
 def _general_machines() -> Iterator[Machine]:

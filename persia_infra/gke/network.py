@@ -1,7 +1,7 @@
-"""The network of an environment: a VPC of its own, or one that is there already.
+"""The network of an environment: a VPC of its own, or an existing one.
 
-A VPC of its own has one subnet for nodes, ranges for pods and Services, and a way out to the internet. Peering, VPN,
-shared VPC grants and DNS zones are out of scope.
+A VPC of its own has one subnet for nodes, address ranges for pods and Services, and access to the internet through
+Cloud NAT. Peering, VPN, shared VPC grants and DNS zones are out of scope.
 """
 
 import ipaddress
@@ -15,54 +15,61 @@ from persia_infra.spec.base import Cidr, Finding, Spec, refuse
 
 PODS_PER_NODE = 110
 _RANGES = ("nodes_cidr", "pods_cidr", "services_cidr")
+_ADDRESSES_KEPT_BY_GOOGLE = 4
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 
-def pod_addresses_of_node(max_pods: int) -> int:
-    """Addresses that GKE sets aside for the pods of one node: twice as many, up to the next power of two."""
+def pod_addresses_per_node(max_pods: int) -> int:
+    """Returns how many addresses GKE sets aside per node: twice the pods, rounded up to a power of two."""
     return 1 << (2 * max_pods - 1).bit_length()
 
 
 class ExistingNetwork(Spec):
-    """A VPC that somebody else looks after; its subnet has the ranges, and its nodes a way out to the internet."""
+    """A VPC that somebody else manages, with address ranges for the cluster and access to the internet."""
 
     network: str
+    """The name of the VPC network."""
     subnet: str
+    """The name of the subnet for nodes, in the environment's region."""
     pods_range: str
-    """The name of the secondary range for pods."""
+    """The name of the subnet's secondary range for pods."""
     services_range: str
+    """The name of the subnet's secondary range for Services."""
     project: str | None = None
-    """Of a shared VPC; the environment's own when absent."""
+    """The host project of a shared VPC; the environment's own project by default."""
 
 
 class NetworkSpec(Spec):
-    """Address ranges; the defaults leave room for 1,024 nodes of 110 pods each."""
+    """Address ranges of the environment; the defaults have room for 1,024 nodes with 110 pods each."""
 
     nodes_cidr: Cidr = "10.0.0.0/20"
+    """The address range of the nodes; `10.0.0.0/20` by default."""
     pods_cidr: Cidr = "10.4.0.0/14"
+    """The address range of the pods; `10.4.0.0/14` by default."""
     services_cidr: Cidr = "10.8.0.0/20"
+    """The address range of the Services; `10.8.0.0/20` by default."""
     existing: ExistingNetwork | None = None
+    """An existing network to use instead of creating one."""
     webhook_ports: list[Port] = Field(default=[8443, 9443])
-    """Ports on nodes that the control plane must reach, for the admission webhooks of operators."""
+    """Ports of nodes that the control plane may reach, for the admission webhooks of operators; 8443 and 9443."""
 
     @property
     def node_addresses(self) -> int:
-        """Nodes that the node range has room for; Google keeps four addresses."""
-        return ipaddress.IPv4Network(self.nodes_cidr).num_addresses - 4
+        """How many nodes the node range has room for."""
+        return ipaddress.IPv4Network(self.nodes_cidr).num_addresses - _ADDRESSES_KEPT_BY_GOOGLE
 
     @property
     def pod_addresses(self) -> int:
-        """Addresses of the pod range."""
+        """How many addresses the pod range has."""
         return ipaddress.IPv4Network(self.pods_cidr).num_addresses
 
     @property
     def ranges(self) -> dict[str, ipaddress.IPv4Network]:
-        """The ranges that are made, by their key; none of a network that exists already."""
+        """The address ranges to create, by key; empty for an existing network."""
         if self.existing:
             return {}
-        keys = {name: type(self).model_fields[name].alias or name for name in _RANGES}
-        return {key: ipaddress.IPv4Network(getattr(self, name)) for name, key in keys.items()}
+        return {_key(field): ipaddress.IPv4Network(getattr(self, field)) for field in _RANGES}
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -71,14 +78,20 @@ class NetworkSpec(Spec):
 
     def _findings(self) -> Iterator[Finding]:
         if self.existing:
-            for name in _RANGES:
-                if name in self.model_fields_set:
-                    key = type(self).model_fields[name].alias or name
-                    yield (key,), "has no effect besides existing, whose subnet has its own ranges; remove it"
-        for (first, one), (second, other) in combinations(self.ranges.items(), 2):
-            if one.overlaps(other):
+            for field in _RANGES:
+                if field in self.model_fields_set:
+                    yield (
+                        (_key(field),),
+                        "has no effect together with existing, whose subnet has its own ranges; remove it",
+                    )
+        for (first, first_range), (second, second_range) in combinations(self.ranges.items(), 2):
+            if first_range.overlaps(second_range):
                 yield (
                     (second,),
-                    f"overlaps {first}, so addresses would be ambiguous and Google Cloud refuses it; "
+                    f"overlaps {first}, so addresses would be ambiguous and Google Cloud would refuse it; "
                     "choose another range",
                 )
+
+
+def _key(field: str) -> str:
+    return NetworkSpec.model_fields[field].alias or field

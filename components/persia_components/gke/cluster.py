@@ -1,42 +1,43 @@
-"""A private GKE cluster without nodes of its own, and the way to talk to it."""
+"""A private GKE cluster without nodes, and the Kubernetes provider for it."""
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
 
 import pulumi
 import pulumi_kubernetes
 from pulumi_gcp import compute, container, projects, serviceaccount
 
 from persia_components._children import child_options, token
-
-if TYPE_CHECKING:
-    from persia_infra.gke.cluster import ClusterSpec
+from persia_infra.gke.cluster import ClusterSpec
+from persia_infra.gke.maintenance import format_utc
 
 _NODE_ROLES = (
     "roles/container.defaultNodeServiceAccount",
     "roles/stackdriver.resourceMetadata.writer",
     "roles/artifactregistry.reader",
 )
-"""What a node needs to run, report and pull images; nothing that lets a pod change the project."""
+"""Roles that let nodes run, report metrics and pull images, and nothing that lets a pod change the project."""
 
 
 class Cluster(pulumi.ComponentResource):
-    """The control plane, the nodes' service account and a ready Kubernetes provider.
+    """The control plane, the service account of the nodes, and a Kubernetes provider.
 
-    Node pools are separate components: a pool inside the cluster resource cannot change without replacing it.
+    Node pools are separate components: changing a pool inside the cluster resource would replace the cluster.
     """
 
     cluster_name: pulumi.Output[str]
+    """The name of the cluster in Google Cloud."""
     endpoint: pulumi.Output[str]
+    """The IP address of the control plane, or its DNS name if the spec has `dns_endpoint`."""
     node_service_account: pulumi.Output[str]
+    """The e-mail address of the service account that the nodes run as."""
     kubeconfig: pulumi.Output[str]
-    """For kubectl and Pulumi; asks gke-gcloud-auth-plugin for credentials and holds none itself."""
+    """Access for kubectl and Pulumi; it gets credentials from gke-gcloud-auth-plugin and contains none."""
 
     def __init__(
         self,
         name: str,
-        spec: "ClusterSpec",
+        spec: ClusterSpec,
         *,
         project: str,
         region: str,
@@ -105,7 +106,7 @@ class Cluster(pulumi.ComponentResource):
             if spec.notification_topic
             else None,
             resource_labels=spec.labels or None,
-            # GKE insists on a first pool; it is made small, with the nodes' own account, and removed at once.
+            # GKE requires a first pool. It is small, uses the nodes' own account, and is removed right away.
             remove_default_node_pool=True,
             initial_node_count=1,
             node_config=container.ClusterNodeConfigArgs(
@@ -119,8 +120,8 @@ class Cluster(pulumi.ComponentResource):
                 self,
                 depends_on=grants,
                 ignore_changes=["nodeConfig", "initialNodeCount"],
-                # Google's own protection holds at the deletion, which in a replacement comes when the new cluster
-                # is there and paid for; the engine's holds in the preview.
+                # Google's own protection only stops the deletion, which in a replacement comes after the new cluster
+                # has been created and is being paid for. The engine's protection stops it in the preview.
                 protect=spec.deletion_protection or None,
             ),
         )
@@ -144,7 +145,7 @@ class Cluster(pulumi.ComponentResource):
         self.kubeconfig = pulumi.Output.all(
             name=cluster.name,
             endpoint=self.endpoint,
-            # A DNS endpoint has a certificate of Google's public authority.
+            # The certificate of a DNS endpoint is signed by a public authority.
             certificate=None if spec.dns_endpoint else cluster.master_auth.cluster_ca_certificate,
         ).apply(lambda known: _kubeconfig(known["name"], known["endpoint"], known["certificate"]))
         self.provider = pulumi_kubernetes.Provider(
@@ -155,15 +156,15 @@ class Cluster(pulumi.ComponentResource):
         )
 
 
-def _dns_name(cluster: "container.Cluster") -> pulumi.Output[str]:
-    def name(endpoints: "container.outputs.ClusterControlPlaneEndpointsConfig") -> str:
+def _dns_name(cluster: container.Cluster) -> pulumi.Output[str]:
+    def name(endpoints: container.outputs.ClusterControlPlaneEndpointsConfig) -> str:
         dns = endpoints.dns_endpoint_config
         return dns.endpoint or "" if dns else ""
 
     return cluster.control_plane_endpoints_config.apply(name)
 
 
-def _endpoints(spec: "ClusterSpec") -> "container.ClusterControlPlaneEndpointsConfigArgs | None":
+def _endpoints(spec: ClusterSpec) -> container.ClusterControlPlaneEndpointsConfigArgs | None:
     if not spec.dns_endpoint:
         return None
     return container.ClusterControlPlaneEndpointsConfigArgs(
@@ -176,9 +177,7 @@ def _endpoints(spec: "ClusterSpec") -> "container.ClusterControlPlaneEndpointsCo
     )
 
 
-def _maintenance(spec: "ClusterSpec") -> "container.ClusterMaintenancePolicyArgs":
-    from persia_infra.gke.maintenance import written_time
-
+def _maintenance(spec: ClusterSpec) -> container.ClusterMaintenancePolicyArgs:
     start, end = spec.maintenance.window
     return container.ClusterMaintenancePolicyArgs(
         recurring_window=container.ClusterMaintenancePolicyRecurringWindowArgs(
@@ -187,8 +186,8 @@ def _maintenance(spec: "ClusterSpec") -> "container.ClusterMaintenancePolicyArgs
         maintenance_exclusions=[
             container.ClusterMaintenancePolicyMaintenanceExclusionArgs(
                 exclusion_name=exclusion.name,
-                start_time=written_time(exclusion.start),
-                end_time=written_time(exclusion.end),
+                start_time=format_utc(exclusion.start),
+                end_time=format_utc(exclusion.end),
                 exclusion_options=container.ClusterMaintenancePolicyMaintenanceExclusionExclusionOptionsArgs(
                     scope=exclusion.scope
                 ),
@@ -199,7 +198,7 @@ def _maintenance(spec: "ClusterSpec") -> "container.ClusterMaintenancePolicyArgs
     )
 
 
-def _monitoring(spec: "ClusterSpec") -> "container.ClusterMonitoringConfigArgs":
+def _monitoring(spec: ClusterSpec) -> container.ClusterMonitoringConfigArgs:
     components = ["SYSTEM_COMPONENTS", *(["DCGM"] if spec.monitoring.dcgm else [])]
     return container.ClusterMonitoringConfigArgs(
         enable_components=components,
@@ -209,7 +208,7 @@ def _monitoring(spec: "ClusterSpec") -> "container.ClusterMonitoringConfigArgs":
     )
 
 
-def _addons(spec: "ClusterSpec") -> "container.ClusterAddonsConfigArgs":
+def _addons(spec: ClusterSpec) -> container.ClusterAddonsConfigArgs:
     return container.ClusterAddonsConfigArgs(
         gce_persistent_disk_csi_driver_config=container.ClusterAddonsConfigGcePersistentDiskCsiDriverConfigArgs(
             enabled=True
@@ -226,7 +225,7 @@ def _addons(spec: "ClusterSpec") -> "container.ClusterAddonsConfigArgs":
     )
 
 
-def _authorized_networks(spec: "ClusterSpec") -> "container.ClusterMasterAuthorizedNetworksConfigArgs | None":
+def _authorized_networks(spec: ClusterSpec) -> container.ClusterMasterAuthorizedNetworksConfigArgs | None:
     if not spec.authorized_networks and not spec.private_endpoint:
         return None
     return container.ClusterMasterAuthorizedNetworksConfigArgs(
@@ -240,7 +239,7 @@ def _authorized_networks(spec: "ClusterSpec") -> "container.ClusterMasterAuthori
 
 
 def _account_id(name: str) -> str:
-    """A service account id: 6 to 30 characters, different for names that differ only at their end."""
+    """Returns an account id of 6 to 30 characters that stays unique for long names with the same beginning."""
     full = f"{name}-nodes"
     if len(full) <= 30:
         return full

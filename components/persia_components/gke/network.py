@@ -1,51 +1,53 @@
-"""VPC, subnet and the way out to the internet for nodes without public addresses."""
-
-from typing import TYPE_CHECKING
+"""VPC, subnet, and access to the internet for nodes without public addresses."""
 
 import pulumi
 from pulumi_gcp import compute
 
 from persia_components._children import child_options, token
-
-if TYPE_CHECKING:
-    from persia_infra.gke.network import NetworkSpec
+from persia_infra.gke.network import ExistingNetwork, NetworkSpec
 
 _PODS_RANGE = "pods"
 _SERVICES_RANGE = "services"
 
 
 class Network(pulumi.ComponentResource):
-    """A VPC with one subnet for nodes, ranges for pods and Services, and Cloud NAT; or one that is there already.
+    """A VPC with one subnet for nodes, address ranges for pods and Services, and Cloud NAT; or an existing VPC.
 
-    Nothing is opened to the internet.
+    Nothing is opened to connections from the internet.
     """
 
     network_id: pulumi.Output[str]
+    """The id of the VPC."""
     subnet_id: pulumi.Output[str]
+    """The id of the subnet for nodes."""
     pods_range: str
+    """The name of the subnet's secondary range for pods."""
     services_range: str
+    """The name of the subnet's secondary range for Services."""
 
     def __init__(
         self,
         name: str,
-        spec: "NetworkSpec",
+        spec: NetworkSpec,
         *,
         project: str,
         region: str,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(token("Network"), name, None, opts)
-        self.pods_range, self.services_range = _PODS_RANGE, _SERVICES_RANGE
-        if there := spec.existing:
-            owner = there.project or project
-            self.pods_range, self.services_range = there.pods_range, there.services_range
-            self.network_id = pulumi.Output.from_input(f"projects/{owner}/global/networks/{there.network}")
-            self.subnet_id = pulumi.Output.from_input(f"projects/{owner}/regions/{region}/subnetworks/{there.subnet}")
+        if spec.existing:
+            self._refer_to(spec.existing, project, region)
         else:
-            self._make(name, spec, project, region)
+            self._create(name, spec, project, region)
         self.register_outputs({"networkId": self.network_id, "subnetId": self.subnet_id})
 
-    def _make(self, name: str, spec: "NetworkSpec", project: str, region: str) -> None:
+    def _refer_to(self, existing: ExistingNetwork, project: str, region: str) -> None:
+        owner = existing.project or project
+        self.pods_range, self.services_range = existing.pods_range, existing.services_range
+        self.network_id = pulumi.Output.from_input(f"projects/{owner}/global/networks/{existing.network}")
+        self.subnet_id = pulumi.Output.from_input(f"projects/{owner}/regions/{region}/subnetworks/{existing.subnet}")
+
+    def _create(self, name: str, spec: NetworkSpec, project: str, region: str) -> None:
         vpc = compute.Network(
             name,
             project=project,
@@ -81,3 +83,4 @@ class Network(pulumi.ComponentResource):
         )
         self.network_id = vpc.id
         self.subnet_id = subnet.id
+        self.pods_range, self.services_range = _PODS_RANGE, _SERVICES_RANGE

@@ -2,15 +2,12 @@
 
 import json
 from math import ceil
-from typing import TYPE_CHECKING
 
 import pulumi
 from pulumi_gcp import container
 
 from persia_components._children import child_options, token
-
-if TYPE_CHECKING:
-    from persia_infra.gke.pools import NodePoolSpec
+from persia_infra.gke.pools import NodePoolSpec
 
 _EFFECTS = {
     "NoSchedule": "NO_SCHEDULE",
@@ -18,23 +15,24 @@ _EFFECTS = {
     "NoExecute": "NO_EXECUTE",
 }
 _SIZE_KEY = "persia-infra-machine-size"
-"""Instance metadata with the size of a machine type that no catalogue has, for a rehearsal to make nodes of."""
+"""Instance metadata with the size of a machine type that is not in the catalogue, read by a rehearsal."""
 
 
 class NodePool(pulumi.ComponentResource):
     """Machines of one type.
 
-    Its name in Google Cloud is chosen by Pulumi, so a change that needs a new pool makes that one first. Another
-    machine type is such a change: GKE would otherwise drain the nodes of the old type one after the other, with no
-    way back when the new one is not to be had.
+    Pulumi chooses the pool's name in Google Cloud, so a replacement is created before the old pool is deleted. A new
+    machine type always replaces the pool: otherwise GKE would drain the old nodes one by one, with no way back if
+    machines of the new type are not available.
     """
 
     pool_name: pulumi.Output[str]
+    """The name of the pool in Google Cloud."""
 
     def __init__(
         self,
         name: str,
-        spec: "NodePoolSpec",
+        spec: NodePoolSpec,
         *,
         pool: str,
         project: str,
@@ -48,28 +46,28 @@ class NodePool(pulumi.ComponentResource):
         """Declares the pool.
 
         Args:
-            name: Of the component, and the beginning of the pool's name.
-            spec: The description.
-            pool: The name that jobs know it by.
-            project: Of the cluster.
-            location: Of the cluster.
-            zones: Of the nodes.
-            cluster_name: The cluster that it is part of.
-            service_account: The e-mail address of the account that its nodes run as.
-            image_streaming: For a pool that does not say.
-            opts: Of the component.
+            name: The name of the component, and the beginning of the pool's name in Google Cloud.
+            spec: The spec of the pool.
+            pool: The name of the pool in the environment, which jobs refer to.
+            project: The project of the cluster.
+            location: The region or zone of the cluster.
+            zones: The zones of the nodes.
+            cluster_name: The name of the cluster in Google Cloud.
+            service_account: The e-mail address of the service account that the nodes run as.
+            image_streaming: Whether to stream images if the spec does not decide.
+            opts: The component's resource options.
         """
         super().__init__(token("NodePool"), name, None, opts)
         scaling = spec.autoscaling
-        made = container.NodePool(
+        node_pool = container.NodePool(
             name,
             project=project,
             cluster=cluster_name,
             location=location,
             node_locations=zones,
-            # GKE counts a fixed size for each zone, and limits of autoscaling in all zones where they say total.
+            # GKE counts a fixed size per zone. Autoscaling limits named "total" are for all zones together.
             node_count=None if spec.count is None else spec.count // len(zones),
-            initial_node_count=_initial(scaling.min, scaling.max, len(zones)) if scaling else None,
+            initial_node_count=_initial_per_zone(scaling.min, scaling.max, len(zones)) if scaling else None,
             autoscaling=container.NodePoolAutoscalingArgs(
                 total_min_node_count=scaling.min,
                 total_max_node_count=scaling.max,
@@ -77,7 +75,7 @@ class NodePool(pulumi.ComponentResource):
             )
             if scaling
             else None,
-            # Machines with a fixed end are not worth repairing, and GKE insists on that.
+            # GKE requires that flex-start machines, which run for a limited time, are not repaired.
             management=container.NodePoolManagementArgs(auto_repair=not spec.flex_start, auto_upgrade=True),
             upgrade_settings=_upgrades(spec),
             max_pods_per_node=spec.max_pods,
@@ -94,19 +92,19 @@ class NodePool(pulumi.ComponentResource):
                 timeout="30m",
             ),
         )
-        self.pool_name = made.name
+        self.pool_name = node_pool.name
         self.register_outputs({"poolName": self.pool_name})
 
 
-def _initial(least: int, most: int, zones: int) -> int:
-    """Nodes in each zone to begin with: enough for the minimum, unless that would be above the maximum."""
-    each = ceil(least / zones)
-    return each if each * zones <= most else least // zones
+def _initial_per_zone(minimum: int, maximum: int, zones: int) -> int:
+    """Returns the first number of nodes per zone: enough for the minimum, but never above the maximum."""
+    per_zone = ceil(minimum / zones)
+    return per_zone if per_zone * zones <= maximum else minimum // zones
 
 
-def _upgrades(spec: "NodePoolSpec") -> "container.NodePoolUpgradeSettingsArgs | None":
+def _upgrades(spec: NodePoolSpec) -> container.NodePoolUpgradeSettingsArgs | None:
     if spec.flex_start:
-        # GKE has a way of its own for machines with a fixed end.
+        # GKE upgrades flex-start machines in its own way.
         return None
     if spec.upgrades.strategy == "BLUE_GREEN":
         soak = spec.upgrades.soak_seconds
@@ -123,21 +121,23 @@ def _upgrades(spec: "NodePoolSpec") -> "container.NodePoolUpgradeSettingsArgs | 
     return container.NodePoolUpgradeSettingsArgs(strategy="SURGE", max_surge=surge, max_unavailable=unavailable)
 
 
-def _network(spec: "NodePoolSpec") -> "container.NodePoolNetworkConfigArgs":
+def _network(spec: NodePoolSpec) -> container.NodePoolNetworkConfigArgs:
     return container.NodePoolNetworkConfigArgs(
         enable_private_nodes=True,
         accelerator_network_profile=spec.network_profile,
         additional_node_network_configs=[
-            container.NodePoolNetworkConfigAdditionalNodeNetworkConfigArgs(network=one.network, subnetwork=one.subnet)
-            for one in spec.networks
+            container.NodePoolNetworkConfigAdditionalNodeNetworkConfigArgs(
+                network=network.network, subnetwork=network.subnet
+            )
+            for network in spec.networks
         ]
         or None,
     )
 
 
 def _node_config(
-    spec: "NodePoolSpec", pool: str, service_account: pulumi.Input[str], image_streaming: bool
-) -> "container.NodePoolNodeConfigArgs":
+    spec: NodePoolSpec, pool: str, service_account: pulumi.Input[str], image_streaming: bool
+) -> container.NodePoolNodeConfigArgs:
     metadata = {"disable-legacy-endpoints": "true"}
     if spec.size:
         metadata[_SIZE_KEY] = json.dumps(spec.size.model_dump(exclude_none=True), sort_keys=True)
@@ -162,7 +162,8 @@ def _node_config(
         max_run_duration=spec.max_run_duration,
         reservation_affinity=_reservation(spec),
         guest_accelerators=_accelerators(spec),
-        gpudirect_strategy=spec.gpu_direct,
+        # TCPX and TCPXO are set up on the nodes by installers; GKE refuses them as a strategy.
+        gpudirect_strategy="RDMA" if spec.gpu_direct == "RDMA" else None,
         labels=spec.node_labels(pool),
         taints=[
             container.NodePoolNodeConfigTaintArgs(key=taint.key, value=taint.value, effect=_EFFECTS[taint.effect])
@@ -181,7 +182,7 @@ def _node_config(
     )
 
 
-def _reservation(spec: "NodePoolSpec") -> "container.NodePoolNodeConfigReservationAffinityArgs | None":
+def _reservation(spec: NodePoolSpec) -> container.NodePoolNodeConfigReservationAffinityArgs | None:
     if spec.reservation:
         return container.NodePoolNodeConfigReservationAffinityArgs(
             consume_reservation_type="SPECIFIC_RESERVATION",
@@ -193,7 +194,7 @@ def _reservation(spec: "NodePoolSpec") -> "container.NodePoolNodeConfigReservati
     return None
 
 
-def _accelerators(spec: "NodePoolSpec") -> "list[container.NodePoolNodeConfigGuestAcceleratorArgs] | None":
+def _accelerators(spec: NodePoolSpec) -> list[container.NodePoolNodeConfigGuestAcceleratorArgs] | None:
     machine = spec.machine
     if not machine.accelerator:
         return None

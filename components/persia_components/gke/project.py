@@ -1,20 +1,16 @@
 """The Google Cloud APIs that an environment needs."""
 
-from typing import TYPE_CHECKING
-
 import pulumi
 from pulumi_gcp import projects
 
 from persia_components._children import child_options, token
-
-if TYPE_CHECKING:
-    from persia_infra.environment import EnvironmentSpec
+from persia_infra.environment import EnvironmentSpec
 
 
 class ProjectApis(pulumi.ComponentResource):
-    """APIs turned on in the project, and left on when the environment goes: others may use them too."""
+    """APIs turned on in the project; they stay on when the environment is deleted, as others may use them too."""
 
-    def __init__(self, name: str, spec: "EnvironmentSpec", *, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, spec: EnvironmentSpec, *, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(token("ProjectApis"), name, None, opts)
         for api in spec.required_apis:
             projects.Service(

@@ -1,4 +1,4 @@
-"""Machine types: their sizes, and what pods get of them."""
+"""Machine types: their sizes, and how much of them pods can use."""
 
 import subprocess
 import sys
@@ -77,18 +77,44 @@ def test_allocatable_follows_gke(name: str, millicores: int, gib: float) -> None
         ("e2-medium", 2, 4, 0, None),
     ],
 )
-def test_sizes(name: str, vcpus: int, gib: float, gpus: int, accelerator: str | None) -> None:
-    found = machine(name)
-    assert (found.vcpus, found.memory_gib, found.gpus, found.accelerator) == (vcpus, gib, gpus, accelerator)
-    assert found.family == name.partition("-")[0]
+def test_a_machine_type_has_the_size_that_google_publishes(
+    name: str, vcpus: int, gib: float, gpus: int, accelerator: str | None
+) -> None:
+    known = machine(name)
+    assert (known.vcpus, known.memory_gib, known.gpus, known.accelerator) == (vcpus, gib, gpus, accelerator)
+    assert known.family == name.partition("-")[0]
 
 
-def test_every_machine_gives_pods_less_than_it_has_but_most_of_it() -> None:
+def test_every_gpu_machine_has_the_gpus_that_google_publishes() -> None:
+    a100, a100_80, h100 = "nvidia-tesla-a100", "nvidia-a100-80gb", "nvidia-h100-80gb"
+
+    assert {name: (known.gpus, known.accelerator) for name, known in machines().items() if known.gpus} == {
+        **{f"a2-highgpu-{gpus}g": (gpus, a100) for gpus in (1, 2, 4, 8)},
+        "a2-megagpu-16g": (16, a100),
+        **{f"a2-ultragpu-{gpus}g": (gpus, a100_80) for gpus in (1, 2, 4, 8)},
+        **{f"a3-highgpu-{gpus}g": (gpus, h100) for gpus in (1, 2, 4, 8)},
+        "a3-edgegpu-8g": (8, h100),
+        "a3-megagpu-8g": (8, "nvidia-h100-mega-80gb"),
+        "a3-ultragpu-8g": (8, "nvidia-h200-141gb"),
+        "a4-highgpu-8g": (8, "nvidia-b200"),
+        "a4x-highgpu-4g": (4, "nvidia-gb200"),
+        **{f"g2-standard-{vcpus}": (1, "nvidia-l4") for vcpus in (4, 8, 12, 16, 32)},
+        "g2-standard-24": (2, "nvidia-l4"),
+        "g2-standard-48": (4, "nvidia-l4"),
+        "g2-standard-96": (8, "nvidia-l4"),
+        "g4-standard-48": (1, "nvidia-rtx-pro-6000"),
+        "g4-standard-96": (2, "nvidia-rtx-pro-6000"),
+        "g4-standard-192": (4, "nvidia-rtx-pro-6000"),
+        "g4-standard-384": (8, "nvidia-rtx-pro-6000"),
+    }
+
+
+def test_every_machine_offers_pods_most_of_what_it_has_but_not_all() -> None:
     for name, known in machines().items():
         capacity, allocatable = known.capacity(), known.allocatable()
         for resource in ("cpu", "memory", "ephemeral-storage"):
-            has, gives = parse_quantity(capacity[resource]), parse_quantity(allocatable[resource])
-            assert has * 2 / 5 < gives < has, (name, resource)
+            has, offers = parse_quantity(capacity[resource]), parse_quantity(allocatable[resource])
+            assert has * 2 / 5 < offers < has, (name, resource)
         assert parse_quantity(capacity["memory"]) < known.memory_gib * GIB
 
 
@@ -98,45 +124,157 @@ def test_gpus_are_offered_as_devices_and_only_where_there_are_any() -> None:
     assert machine("a2-highgpu-8g").allocatable(gpus=56)["nvidia.com/gpu"] == "56"
 
 
-def test_ubuntu_and_a_larger_disk_change_what_is_left() -> None:
-    cos, ubuntu = (
-        machine("n2-standard-8").allocatable(),
-        machine("n2-standard-8").allocatable(image_type="UBUNTU_CONTAINERD"),
-    )
-    assert parse_quantity(ubuntu["memory"]) == parse_quantity(cos["memory"]) - 4 * 2**20
-    larger = machine("n2-standard-8").allocatable(disk_gb=1000)
-    assert parse_quantity(larger["ephemeral-storage"]) > 10 * parse_quantity(cos["ephemeral-storage"])
+# Memory in KiB, from the published formula. The kubelet sees the memory m less m/64 + 16 MiB + 0.00175 m (at most
+# 248 MiB) + 64 MiB above 3 GiB + 8 MiB up to 8 GiB + 4 MiB on Ubuntu. GKE reserves 255 MiB below 1 GiB, otherwise 25 %
+# of the first 4 GiB, 20 % up to 8, 10 % up to 16, 6 % up to 128 and 2 % above; 100 MiB are kept for eviction.
+@pytest.mark.parametrize(
+    ("gib", "capacity", "allocatable", "on_ubuntu"),
+    [
+        (0.5, 490602, 127082, 122986),
+        (1, 1005780, 641236, 637140),
+        (2, 2036137, 1409449, 1405353),
+        (3, 3066494, 2177662, 2173566),
+        (4, 4031315, 2880339, 2876243),
+        (8, 8152743, 6162907, 6158811),
+        (16, 16403791, 13575094, 13570998),
+        (32, 32889503, 29054173, 29050077),
+        (128, 131803774, 121928646, 121924550),
+        (680, 701554688, 680103280, 680099184),
+    ],
+)
+def test_memory_at_every_step_of_the_formula(gib: float, capacity: int, allocatable: int, on_ubuntu: int) -> None:
+    sized = Machine("n2-other", vcpus=4, memory_gib=gib)
+
+    assert sized.capacity()["memory"] == f"{capacity}Ki"
+    assert sized.allocatable()["memory"] == f"{allocatable}Ki"
+    assert sized.allocatable(image_type="UBUNTU_CONTAINERD")["memory"] == f"{on_ubuntu}Ki"
 
 
-def test_local_ssds_take_the_place_of_the_boot_disk() -> None:
-    on_ssds = machine("a3-highgpu-8g").allocatable(ephemeral_local_ssds=16, max_pods=32)
-    assert 5000 < float(parse_quantity(on_ssds["ephemeral-storage"]) / GIB) < 16 * 375 * 0.9
-    assert on_ssds["pods"] == "32"
+# GKE reserves 6 % of the first core, 1 % of the second, 0.5 % of the third and fourth, 0.25 % of all others, and 1060
+# millicores on machines with shared cores.
+@pytest.mark.parametrize(
+    ("name", "cpu"),
+    [
+        ("n1-standard-1", "940m"),
+        ("n2-standard-2", "1930m"),
+        ("n2-standard-4", "3920m"),
+        ("n2-custom-5-20480", "4917m"),
+        ("n2-standard-8", "7910m"),
+        ("e2-micro", "940m"),
+        ("e2-small", "940m"),
+        ("e2-medium", "940m"),
+    ],
+)
+def test_cpu_at_every_step_of_the_formula(name: str, cpu: str) -> None:
+    assert machine(name).allocatable()["cpu"] == cpu
+
+
+# Storage in KiB. Container-Optimized OS takes 1.5635 % + 4.148 GiB of the disk, Ubuntu 3.083 % + 0.171 GiB and another
+# 0.1 % (at most 100 MiB). GKE keeps 10 % for eviction and reserves the least of 50 %, 35 % + 6 GiB and 100 GiB.
+@pytest.mark.parametrize(
+    ("disk_gb", "capacity", "allocatable", "on_ubuntu"),
+    [
+        (20, 16294137, 3711225, 7541778),
+        (50, 47259582, 17375166, 20696268),
+        (100, 98868658, 45391282, 47865757),
+        (500, 511741263, 354454863, 350556094),
+        (1000, 1027832020, 818116820, 806251495),
+    ],
+)
+def test_storage_follows_the_boot_disk(disk_gb: int, capacity: int, allocatable: int, on_ubuntu: int) -> None:
+    node = machine("n2-standard-8")
+
+    assert node.capacity(disk_gb=disk_gb)["ephemeral-storage"] == f"{capacity}Ki"
+    assert node.allocatable(disk_gb=disk_gb)["ephemeral-storage"] == f"{allocatable}Ki"
+    ubuntu = node.allocatable(disk_gb=disk_gb, image_type="UBUNTU_CONTAINERD")
+    assert ubuntu["ephemeral-storage"] == f"{on_ubuntu}Ki"
+
+
+# 375 GiB per SSD, less the file system's published overhead (in proportion where none is published), 10 % for eviction,
+# and 50, 75 or 100 GiB for one, two, or more SSDs.
+@pytest.mark.parametrize(
+    ("ssds", "capacity", "allocatable"),
+    [
+        (1, 385926528, 294176128),
+        (2, 772706776, 615420376),
+        (3, 1159060164, 936237764),
+        (4, 1546531076, 1284387076),
+        (16, 6238618200, 5504615000),
+        (24, 9358497380, 8309921380),
+        (32, 12477996506, 11114847706),
+    ],
+)
+def test_storage_follows_the_local_ssds_if_they_are_used_for_it(ssds: int, capacity: int, allocatable: int) -> None:
+    node = machine("n2-standard-8")
+
+    for disk_gb in (50, 500):
+        assert (
+            node.capacity(ephemeral_local_ssds=ssds, disk_gb=disk_gb)["ephemeral-storage"],
+            node.allocatable(ephemeral_local_ssds=ssds, disk_gb=disk_gb)["ephemeral-storage"],
+        ) == (f"{capacity}Ki", f"{allocatable}Ki")
+
+
+def test_pods_are_as_many_as_the_pool_allows() -> None:
+    assert machine("n2-standard-8").allocatable(max_pods=32)["pods"] == "32"
+    assert machine("n2-standard-8").capacity(max_pods=32)["pods"] == "32"
+
+
+@pytest.mark.parametrize(
+    ("name", "ssds"),
+    [
+        ("a2-ultragpu-1g", 1),
+        ("a2-ultragpu-2g", 2),
+        ("a2-ultragpu-8g", 8),
+        ("a3-highgpu-1g", 2),
+        ("a3-highgpu-8g", 16),
+        ("a3-megagpu-8g", 16),
+        ("a3-edgegpu-8g", 16),
+        ("a3-ultragpu-8g", 32),
+        ("a4-highgpu-8g", 32),
+        ("a4x-highgpu-4g", 0),
+        ("a2-highgpu-8g", 0),
+        ("g2-standard-8", 0),
+        ("n2-standard-8", 0),
+    ],
+)
+def test_local_ssds_that_a_machine_type_comes_with(name: str, ssds: int) -> None:
+    assert machine(name).local_ssds == ssds
+
+
+def test_only_gb200_machines_are_arm() -> None:
+    assert {known.name for known in machines().values() if known.arch == "arm64"} == {"a4x-highgpu-4g"}
 
 
 @pytest.mark.parametrize(
     ("name", "suggestion"),
     [("a2-highgpu-9g", "a2-highgpu-8g"), ("n2-standard-6", "n2-standard-64"), ("a2-higpu-1g", "a2-highgpu-1g")],
 )
-def test_an_unknown_machine_is_refused_with_near_names(name: str, suggestion: str) -> None:
-    with pytest.raises(UnknownMachine, match=rf"'{name}' not found: did you mean .*{suggestion}"):
+def test_an_unknown_machine_is_refused_with_similar_names(name: str, suggestion: str) -> None:
+    with pytest.raises(UnknownMachine, match=rf"'{name}' not found; did you mean .*{suggestion}"):
         machine(name)
 
 
-def test_a_name_like_no_other_is_refused_with_the_families() -> None:
+def test_a_name_unlike_any_other_is_refused_with_the_list_of_families() -> None:
     with pytest.raises(ValueError, match="known families are a2, a3"):
         machine("t3.large")
 
 
 def test_a_custom_machine_follows_the_same_formula() -> None:
     custom = Machine("n2-custom-8-32768", vcpus=8, memory_gib=32)
+
     assert custom.family == "n2"
-    assert custom.allocatable() == machine("n2-standard-8").allocatable()
+    assert custom.allocatable() == {
+        "cpu": "7910m",
+        "memory": "29054173Ki",
+        "ephemeral-storage": "45391282Ki",
+        "pods": "110",
+    }
 
 
 def test_a_custom_machine_type_is_known_by_its_name() -> None:
     custom = machine("n2-custom-8-32768")
     assert (custom.vcpus, custom.memory_gib, custom.family) == (8, 32, "n2")
+    assert machine("e2-custom-2-4096").family == "e2"
     assert machine("custom-4-5120").with_accelerator("nvidia-tesla-t4", 1).memory_gib == 5
     with pytest.raises(UnknownMachine):
         machine("n2-custom-0-32768")
@@ -148,23 +286,27 @@ def test_an_impossible_custom_machine_is_refused(vcpus: int, gib: float, gpus: i
         Machine("odd", vcpus=vcpus, memory_gib=gib, gpus=gpus)
 
 
-def test_an_n1_takes_the_gpus_that_it_can_carry() -> None:
+def test_an_n1_takes_the_gpus_that_its_size_allows() -> None:
     assert machine("n1-standard-16").with_accelerator("nvidia-tesla-t4", 2).allocatable()["nvidia.com/gpu"] == "2"
     assert machine("n1-highmem-96").with_accelerator("nvidia-tesla-v100", 8).gpus == 8
+    assert machine("custom-12-79872").with_accelerator("nvidia-tesla-v100", 1).vcpus == 12
+    a2 = machine("a2-highgpu-8g")
+    assert a2.with_accelerator("nvidia-tesla-a100", 8) == a2
 
 
 @pytest.mark.parametrize(
     ("name", "accelerator", "count", "reason"),
     [
         ("n1-standard-16", "nvidia-tesla-v100", 1, "too large.*at most 12 vCPUs"),
-        ("n1-standard-16", "nvidia-tesla-t4", 8, "comes in 1, 2, 4"),
-        ("n1-standard-16", "nvidia-l4", 1, "n1 takes nvidia-tesla-t4"),
+        ("custom-12-80896", "nvidia-tesla-v100", 1, "too large.*78 GiB"),
+        ("n1-standard-16", "nvidia-tesla-t4", 8, "use one of 1, 2, 4"),
+        ("n1-standard-16", "nvidia-l4", 1, "n1 machines take nvidia-tesla-t4"),
         ("n2-standard-16", "nvidia-tesla-t4", 1, "n2-standard-16 takes no GPUs"),
         ("a2-highgpu-8g", "nvidia-l4", 8, "comes with 8 x nvidia-tesla-a100"),
         ("a2-highgpu-8g", "nvidia-tesla-a100", 4, "comes with 8 x nvidia-tesla-a100"),
     ],
 )
-def test_gpus_that_a_machine_can_not_have_are_refused(name: str, accelerator: str, count: int, reason: str) -> None:
+def test_gpus_that_a_machine_cannot_have_are_refused(name: str, accelerator: str, count: int, reason: str) -> None:
     with pytest.raises(WrongAccelerator, match=reason):
         machine(name).with_accelerator(accelerator, count)
 
@@ -175,7 +317,7 @@ def test_shared_and_partitioned_gpus_are_more_devices() -> None:
     assert offered_gpus(a2, clients_per_gpu=4) == 8
     assert offered_gpus(a2, partition="1g.5gb") == 14
     assert offered_gpus(a2, partition="3g.20gb", clients_per_gpu=2) == 8
-    with pytest.raises(WrongAccelerator, match=r"no partition '1g.10gb': use one of 1g.5gb"):
+    with pytest.raises(WrongAccelerator, match=r"no partition '1g.10gb'; use one of 1g.5gb"):
         offered_gpus(a2, partition="1g.10gb")
     with pytest.raises(WrongAccelerator, match="only A100 and newer"):
         offered_gpus(machine("g2-standard-4"), partition="1g.5gb")

@@ -1,19 +1,21 @@
-"""Network and cluster: every argument that keeps nodes private or money safe."""
+"""Network and cluster: what the components send to Google Cloud."""
 
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from persia_components import Cluster, Network
+from persia_components import Cluster, Environment, Network
 
 from persia_infra.gke.cluster import ClusterSpec
 from persia_infra.gke.network import NetworkSpec
+from persia_infra.stack import parse_environment
 
 Record = Callable[..., Any]
+NODE_ROLES = ("container.defaultNodeServiceAccount", "stackdriver.resourceMetadata.writer", "artifactregistry.reader")
 
 
-def cluster(record: Record, name: str = "c", **fields: Any) -> Any:
+def cluster(record: Record, name: str = "c", *, network_project: str | None = None, **fields: Any) -> Any:
     described = {"zones": ["us-central1-a", "us-central1-b"], "authorized_networks": [{"cidr": "203.0.113.0/24"}]}
     spec = ClusterSpec.model_validate({**described, **fields})
     return record(
@@ -27,15 +29,26 @@ def cluster(record: Record, name: str = "c", **fields: Any) -> Any:
             pods_range="pods",
             services_range="services",
             webhook_ports=[9443, 8443],
+            network_project=network_project,
         )
     )
 
 
-def test_network(record: Record) -> None:
-    recording = record(lambda: Network("n", NetworkSpec(), project="persia-example", region="us-central1"))
+def test_a_network_has_a_subnet_for_nodes_and_reaches_the_internet_through_nat(record: Record) -> None:
+    networks: list[Network] = []
+    spec = NetworkSpec.model_validate({"nodesCidr": "10.1.0.0/22"})
+    recording = record(lambda: networks.append(Network("n", spec, project="persia-example", region="us-central1")))
 
     subnet = recording.one("Subnetwork", "n-nodes").inputs
     assert subnet["privateIpGoogleAccess"] is True
+    assert (subnet["ipCidrRange"], subnet["region"]) == ("10.1.0.0/22", "us-central1")
+    assert subnet["network"] == "n-id"
+    assert (networks[0].pods_range, networks[0].services_range) == ("pods", "services")
+    assert recording.outputs["n"] == {"networkId": "n-id", "subnetId": "n-nodes-id"}
+    assert {r.inputs["project"] for r in recording.all if r.custom} == {"persia-example"}
+    nat = recording.one("RouterNat", "n-nat").inputs
+    assert nat["sourceSubnetworkIpRangesToNat"] == "ALL_SUBNETWORKS_ALL_IP_RANGES"
+    assert nat["natIpAllocateOption"] == "AUTO_ONLY"
     assert {r["rangeName"]: r["ipCidrRange"] for r in subnet["secondaryIpRanges"]} == {
         "pods": "10.4.0.0/14",
         "services": "10.8.0.0/20",
@@ -45,24 +58,67 @@ def test_network(record: Record) -> None:
     assert recording.one("RouterNat", "n-nat").inputs["router"] == "n-router-1a2b3c4"
 
 
-def test_an_existing_network_is_used_and_nothing_made(record: Record) -> None:
+def test_an_existing_network_is_used_and_nothing_is_created(record: Record) -> None:
     existing = {"network": "shared", "subnet": "nodes", "podsRange": "p", "servicesRange": "s", "project": "host-1"}
     spec = NetworkSpec.model_validate({"existing": existing})
-    made: list[Network] = []
-    recording = record(lambda: made.append(Network("n", spec, project="persia-example", region="us-central1")))
+    networks: list[Network] = []
+    recording = record(lambda: networks.append(Network("n", spec, project="persia-example", region="us-central1")))
 
     assert [r.type for r in recording.all] == ["persia-infra:index:Network"]
     assert recording.outputs["n"] == {
         "networkId": "projects/host-1/global/networks/shared",
         "subnetId": "projects/host-1/regions/us-central1/subnetworks/nodes",
     }
-    assert (made[0].pods_range, made[0].services_range) == ("p", "s")
+    assert (networks[0].pods_range, networks[0].services_range) == ("p", "s")
+
+
+def test_an_existing_network_belongs_to_the_own_project_unless_another_is_named(record: Record) -> None:
+    existing = {"network": "shared", "subnet": "nodes", "podsRange": "p", "servicesRange": "s"}
+    spec = NetworkSpec.model_validate({"existing": existing})
+    recording = record(lambda: Network("n", spec, project="persia-example", region="us-central1"))
+
+    assert recording.outputs["n"]["networkId"] == "projects/persia-example/global/networks/shared"
+
+
+@pytest.mark.parametrize("host", [None, "host-1"])
+def test_everything_but_the_firewall_rule_of_a_shared_vpc_is_in_the_environments_project(
+    record: Record, description: dict[str, Any], host: str | None
+) -> None:
+    existing = {"network": "shared", "subnet": "nodes", "podsRange": "p", "servicesRange": "s", "project": host}
+    description["network"] = {"existing": {key: value for key, value in existing.items() if value}}
+    spec = parse_environment(description)
+
+    recording = record(lambda: Environment("dev", spec))
+
+    projects = {(r.name, r.inputs["project"]) for r in recording.all if r.custom and r.type.startswith("gcp:")}
+    in_host = {name for name, project in projects if project == "host-1"}
+    assert in_host == ({"dev-cluster-webhooks"} if host else set())
+    assert {project for _, project in projects} == {"persia-example", *([host] if host else [])}
+    inputs = recording.one("container/cluster:Cluster", "dev-cluster").inputs
+    assert inputs["network"] == f"projects/{host or 'persia-example'}/global/networks/shared"
+    assert inputs["ipAllocationPolicy"] == {"clusterSecondaryRangeName": "p", "servicesSecondaryRangeName": "s"}
+
+
+def test_the_same_environment_always_sends_the_same_to_google_cloud(
+    record: Record, description: dict[str, Any]
+) -> None:
+    description["cluster"]["labels"] = {"team": "ads", "env": "dev"}
+    description["pools"]["gpu"] |= {"labels": {"b": "1", "a": "2"}, "driver": {"install": "INSTALLER"}}
+    spec = parse_environment(description)
+
+    def sent() -> dict[tuple[str, str], Any]:
+        recording = record(lambda: Environment("dev", spec))
+        return {(r.type, r.name): r.asked for r in recording.all if r.custom and r.type.startswith("gcp:")}
+
+    first = sent()
+    assert {"gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePool"} <= {kind for kind, _ in first}
+    assert sent() == first
 
 
 class TestCluster:
     def test_private_shielded_and_without_a_default_pool(self, record: Record) -> None:
-        found = cluster(record).one("container/cluster:Cluster", "c")
-        inputs = found.inputs
+        registered = cluster(record).one("container/cluster:Cluster", "c")
+        inputs = registered.inputs
 
         assert inputs["privateClusterConfig"] == {
             "enablePrivateNodes": True,
@@ -76,9 +132,16 @@ class TestCluster:
         assert (inputs["removeDefaultNodePool"], inputs["initialNodeCount"]) == (True, 1)
         assert inputs["deletionProtection"] is True
         assert inputs["nodeConfig"]["serviceAccount"] == "c-nodes@example.com"
-        assert {"nodeConfig", "initialNodeCount"} <= set(found.ignored)
+        assert inputs["nodeConfig"]["shieldedInstanceConfig"]["enableSecureBoot"] is True
+        assert (inputs["network"], inputs["subnetwork"]) == ("vpc", "subnet")
+        assert inputs["ipAllocationPolicy"] == {
+            "clusterSecondaryRangeName": "pods",
+            "servicesSecondaryRangeName": "services",
+        }
+        assert {f"c-nodes-{role}" for role in NODE_ROLES} <= registered.depends_on
+        assert {"nodeConfig", "initialNodeCount"} <= set(registered.ignored)
 
-    def test_regional_and_zonal(self, record: Record) -> None:
+    def test_a_zonal_cluster_is_in_the_first_zone(self, record: Record) -> None:
         def where(**fields: Any) -> tuple[str, list[str] | None]:
             recording = cluster(record, **fields)
             inputs = recording.one("container/cluster:Cluster", "c").inputs
@@ -93,6 +156,7 @@ class TestCluster:
         inputs = recording.one("container/cluster:Cluster", "c").inputs
 
         assert "masterAuthorizedNetworksConfig" not in inputs
+        assert inputs["privateClusterConfig"]["enablePrivateNodes"] is True
 
     def test_a_private_endpoint_keeps_an_empty_list(self, record: Record) -> None:
         """GKE wants the block whenever the endpoint is private."""
@@ -119,10 +183,19 @@ class TestCluster:
         rule = cluster(record).one("Firewall", "c-webhooks").inputs
 
         assert rule["sourceRanges"] == ["172.16.0.0/28"]
+        assert (rule["direction"], rule["network"]) == ("INGRESS", "vpc")
+        assert rule["project"] == "persia-example"
         assert rule["targetServiceAccounts"] == ["c-nodes@example.com"]
         assert rule["allows"] == [{"protocol": "tcp", "ports": ["8443", "9443"]}]
 
-    def test_good_practice_without_asking(self, record: Record) -> None:
+    def test_the_firewall_rule_is_in_the_project_of_the_network(self, record: Record) -> None:
+        recording = cluster(record, network_project="host-1")
+
+        assert recording.one("Firewall", "c-webhooks").inputs["project"] == "host-1"
+        assert recording.one("container/cluster:Cluster", "c").inputs["project"] == "persia-example"
+        assert recording.one("Account", "c-nodes").inputs["project"] == "persia-example"
+
+    def test_monitoring_costs_and_maintenance_windows_by_default(self, record: Record) -> None:
         inputs = cluster(record).one("container/cluster:Cluster", "c").asked
 
         assert inputs["monitoringConfig"] == {
@@ -141,7 +214,7 @@ class TestCluster:
     def test_every_option_reaches_gke(self, record: Record) -> None:
         key = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
         exclusion = {"name": "launch", "start": "2030-01-01T00:00:00+02:00", "end": "2030-02-01T00:00:00Z"}
-        found = cluster(
+        recording = cluster(
             record,
             release_channel="STABLE",
             multi_networking=True,
@@ -153,7 +226,7 @@ class TestCluster:
             maintenance={"exclusions": [exclusion]},
             monitoring={"managed_prometheus": False, "dcgm": False},
         )
-        inputs = found.one("container/cluster:Cluster", "c").inputs
+        inputs = recording.one("container/cluster:Cluster", "c").inputs
 
         assert inputs["releaseChannel"] == {"channel": "STABLE"}
         assert inputs["enableMultiNetworking"] is True
@@ -191,8 +264,8 @@ class TestCluster:
     def test_the_dns_endpoint_leaves_listed_addresses_open(
         self, record: Record, networks: list[Any], by_address: bool
     ) -> None:
-        found = cluster(record, dns_endpoint=True, authorized_networks=networks)
-        asked = found.one("container/cluster:Cluster", "c").asked
+        recording = cluster(record, dns_endpoint=True, authorized_networks=networks)
+        asked = recording.one("container/cluster:Cluster", "c").asked
 
         assert asked["controlPlaneEndpointsConfig"] == {
             "dnsEndpointConfig": {"allowExternalTraffic": True},
@@ -201,9 +274,9 @@ class TestCluster:
 
     @pytest.mark.parametrize("protected", [True, False])
     def test_the_engine_protects_what_google_does(self, record: Record, protected: bool) -> None:
-        found = cluster(record, deletion_protection=protected).one("container/cluster:Cluster", "c")
+        recording = cluster(record, deletion_protection=protected).one("container/cluster:Cluster", "c")
 
-        assert found.protected is protected
+        assert recording.protected is protected
 
     def test_nodes_get_three_roles_and_no_more(self, record: Record) -> None:
         grants = [r.inputs for r in cluster(record).all if r.type.endswith(":IAMMember")]
@@ -215,7 +288,9 @@ class TestCluster:
         ]
         assert {grant["member"] for grant in grants} == {"serviceAccount:c-nodes@example.com"}
 
-    @pytest.mark.parametrize("name", ["c", "a-cluster-with-quite-a-long-name", "a-cluster-with-quite-a-long-word"])
+    @pytest.mark.parametrize(
+        "name", ["c", "a" * 24, "a" * 25, "a-cluster-with-quite-a-long-name", "a-cluster-with-quite-a-long-word"]
+    )
     def test_account_ids_are_legal_and_distinct(self, record: Record, name: str) -> None:
         account = cluster(record, name).one("Account", f"{name}-nodes").inputs["accountId"]
 

@@ -1,13 +1,13 @@
-"""Node pools: every option reaches GKE, and nothing that was not asked for."""
+"""Node pools: every option reaches GKE, and nothing else does."""
 
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from persia_components import Environment, NodePool
 
 from persia_infra.gke.pools import NodePoolSpec
 from persia_infra.rehearsal.provider.nodes import pool_plan
-from persia_infra.spec.quantity import parse_quantity
 from persia_infra.stack import parse_environment
 
 Record = Callable[..., Any]
@@ -30,7 +30,7 @@ def pool(record: Record, zones: int = 1, **fields: Any) -> dict[str, Any]:
     return recording.one("container/nodePool:NodePool", "dev-gpu").inputs
 
 
-def test_gpus_bring_driver_and_taint(record: Record) -> None:
+def test_pools_with_gpus_have_a_driver_and_a_taint(record: Record) -> None:
     config = pool(record, machine_type="g2-standard-8", count=1, spot=True)["nodeConfig"]
 
     assert config["guestAccelerators"] == [
@@ -40,7 +40,7 @@ def test_gpus_bring_driver_and_taint(record: Record) -> None:
     assert config["spot"] is True
 
 
-def test_machines_without_gpus_have_neither(record: Record) -> None:
+def test_pools_without_gpus_have_neither_driver_nor_taint(record: Record) -> None:
     config = pool(record, machine_type="n2-standard-8", count=1)["nodeConfig"]
 
     assert "guestAccelerators" not in config
@@ -55,6 +55,11 @@ def test_nodes_are_private_shielded_and_cannot_use_legacy_metadata(record: Recor
     assert inputs["nodeConfig"]["workloadMetadataConfig"] == {"mode": "GKE_METADATA"}
     assert inputs["nodeConfig"]["metadata"] == {"disable-legacy-endpoints": "true"}
     assert inputs["nodeConfig"]["serviceAccount"] == "nodes@example.com"
+    assert inputs["nodeConfig"]["gvnic"] == {"enabled": True}
+    assert inputs["nodeConfig"]["shieldedInstanceConfig"]["enableIntegrityMonitoring"] is True
+    assert inputs["management"] == {"autoRepair": True, "autoUpgrade": True}
+    assert inputs["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
+    assert "reservationAffinity" not in inputs["nodeConfig"]
 
 
 def test_own_labels_and_taints_are_kept(record: Record) -> None:
@@ -65,7 +70,7 @@ def test_own_labels_and_taints_are_kept(record: Record) -> None:
     assert [t["effect"] for t in config["taints"]] == ["NO_SCHEDULE", "PREFER_NO_SCHEDULE"]
 
 
-def test_a_fixed_size_is_given_for_each_zone(record: Record) -> None:
+def test_a_fixed_size_is_sent_per_zone(record: Record) -> None:
     inputs = pool(record, zones=3, machine_type="n2-standard-8", count=6)
 
     assert inputs["nodeCount"] == 2
@@ -73,22 +78,37 @@ def test_a_fixed_size_is_given_for_each_zone(record: Record) -> None:
     assert "initialNodeCount" not in inputs
 
 
-def test_limits_of_autoscaling_are_given_for_all_zones(record: Record) -> None:
+def test_autoscaling_limits_are_sent_for_all_zones_together(record: Record) -> None:
     inputs = pool(record, zones=3, machine_type="n2-standard-8", autoscaling={"min": 4, "max": 9})
 
     assert inputs["autoscaling"]["totalMinNodeCount"] == 4
     assert inputs["autoscaling"]["totalMaxNodeCount"] == 9
+    assert inputs["autoscaling"]["locationPolicy"] == "BALANCED"
     assert inputs["initialNodeCount"] == 2
     assert "nodeCount" not in inputs
 
 
-def test_a_start_never_above_the_maximum(record: Record) -> None:
-    inputs = pool(record, zones=3, machine_type="n2-standard-8", autoscaling={"min": 1, "max": 1})
+@pytest.mark.parametrize(
+    ("minimum", "maximum", "per_zone"), [(1, 1, 0), (1, 3, 1), (4, 5, 1), (4, 6, 2), (3, 3, 1), (0, 9, 0)]
+)
+def test_a_pool_starts_with_its_minimum_but_never_above_its_maximum(
+    record: Record, minimum: int, maximum: int, per_zone: int
+) -> None:
+    scaling = {"min": minimum, "max": maximum}
 
-    assert inputs["initialNodeCount"] == 0
+    inputs = pool(record, zones=3, machine_type="n2-standard-8", autoscaling=scaling)
+
+    assert inputs["initialNodeCount"] == per_zone
 
 
-def test_another_machine_type_makes_another_pool(record: Record) -> None:
+@pytest.mark.parametrize("fields", [{"machine_type": "g2-standard-8"}, {"machine_type": "n2-standard-8", "spot": True}])
+def test_scarce_machines_are_taken_from_any_zone(record: Record, fields: dict[str, Any]) -> None:
+    inputs = pool(record, zones=3, autoscaling={"max": 3}, **fields)
+
+    assert inputs["autoscaling"]["locationPolicy"] == "ANY"
+
+
+def test_a_new_machine_type_replaces_the_pool(record: Record) -> None:
     spec = NodePoolSpec.model_validate({"machine_type": "n2-standard-8", "count": 1})
     recording = record(
         lambda: NodePool(
@@ -103,9 +123,10 @@ def test_another_machine_type_makes_another_pool(record: Record) -> None:
         )
     )
 
-    found = recording.one("container/nodePool:NodePool", "dev-cpu")
-    assert found.replaced_by == ("nodeConfig.machineType",)
-    assert "name" not in found.asked, "a name of its own would have to be freed first"
+    registered = recording.one("container/nodePool:NodePool", "dev-cpu")
+    assert registered.replaced_by == ("nodeConfig.machineType",)
+    assert registered.ignored == ("initialNodeCount",)
+    assert "name" not in registered.asked, "with a fixed name the old pool would have to be deleted first"
 
 
 def test_attached_gpus_sharing_and_partitions(record: Record) -> None:
@@ -170,6 +191,15 @@ def test_reservation_placement_and_blue_green(record: Record) -> None:
     }
 
 
+def test_blue_green_upgrades_drain_one_node_at_a_time_by_default(record: Record) -> None:
+    settings = pool(record, machine_type="n2-standard-8", count=1, upgrades={"strategy": "BLUE_GREEN"})
+
+    assert settings["upgradeSettings"] == {
+        "strategy": "BLUE_GREEN",
+        "blueGreenSettings": {"standardRolloutPolicy": {"batchNodeCount": 1}},
+    }
+
+
 def test_disks_and_images(record: Record) -> None:
     config = pool(record, machine_type="a3-ultragpu-8g", count=1, secure_boot=False)["nodeConfig"]
     assert config["ephemeralStorageLocalSsdConfig"] == {"localSsdCount": 32}
@@ -191,21 +221,44 @@ def test_disks_and_images(record: Record) -> None:
     assert config["gcfsConfig"] == {"enabled": True}
 
 
-def test_networks(record: Record) -> None:
-    direct = pool(record, machine_type="a3-megagpu-8g", count=1, gpu_direct="TCPXO", network_profile="auto")
-    assert direct["nodeConfig"]["gpudirectStrategy"] == "TCPXO"
-    assert direct["networkConfig"] == {"enablePrivateNodes": True, "acceleratorNetworkProfile": "auto"}
+@pytest.mark.parametrize(
+    ("machine_type", "gpu_direct", "strategy"),
+    [("a3-highgpu-8g", "TCPX", None), ("a3-megagpu-8g", "TCPXO", None), ("a4-highgpu-8g", "RDMA", "RDMA")],
+)
+def test_only_rdma_is_a_strategy_that_gke_knows(
+    record: Record, machine_type: str, gpu_direct: str, strategy: str | None
+) -> None:
+    inputs = pool(record, machine_type=machine_type, count=1, gpu_direct=gpu_direct, network_profile="auto")
+
+    assert inputs["nodeConfig"].get("gpudirectStrategy") == strategy
+    assert inputs["networkConfig"] == {"enablePrivateNodes": True, "acceleratorNetworkProfile": "auto"}
+
+
+def test_image_streaming_follows_the_cluster_unless_the_pool_decides(
+    record: Record, description: dict[str, Any]
+) -> None:
+    description["cluster"]["imageStreaming"] = True
+    description["pools"]["gpu"]["imageStreaming"] = False
+    spec = parse_environment(description)
+
+    recording = record(lambda: Environment("dev", spec))
+
+    configs = {r.name: r.inputs["nodeConfig"] for r in recording.all if r.type == "gcp:container/nodePool:NodePool"}
+    assert configs["dev-cpu"]["gcfsConfig"] == {"enabled": True}
+    assert "gcfsConfig" not in configs["dev-gpu"]
+
+
+def test_additional_networks_and_fewer_pods_reach_gke(record: Record) -> None:
     two = pool(record, machine_type="n2-standard-8", count=1, networks=[{"network": "a", "subnet": "b"}], max_pods=32)
     assert two["networkConfig"]["additionalNodeNetworkConfigs"] == [{"network": "a", "subnetwork": "b"}]
     assert two["maxPodsPerNode"] == 32
 
 
-def test_a_rehearsal_makes_nodes_of_a_size_that_no_catalogue_has(record: Record) -> None:
+def test_a_rehearsal_creates_nodes_of_a_size_that_is_not_in_the_catalogue(record: Record) -> None:
     size = {"vcpus": 26, "memory_gib": 234, "gpus": 1, "accelerator": "nvidia-x1"}
     inputs = pool(record, machine_type="x9-highgpu-1g", count=1, size=size)
-    spec = NodePoolSpec.model_validate({"machine_type": "x9-highgpu-1g", "count": 1, "size": size})
 
-    made = pool_plan(
+    plan = pool_plan(
         {**inputs, "name": "p"},
         cluster="c",
         cluster_location="us-central1",
@@ -213,8 +266,13 @@ def test_a_rehearsal_makes_nodes_of_a_size_that_no_catalogue_has(record: Record)
         project="p",
     )
 
-    offered = {name: parse_quantity(text) for name, text in made.template.allocatable.items()}
-    assert offered == spec.allocatable
+    assert plan.template.allocatable == {
+        "cpu": "25865m",
+        "memory": "229098946Ki",
+        "ephemeral-storage": "45391282Ki",
+        "pods": "110",
+        "nvidia.com/gpu": "1",
+    }
 
 
 def test_pool_zones_override_the_clusters(description: dict[str, Any], record: Record) -> None:

@@ -1,9 +1,10 @@
-"""Whatever the description accepts, the simulated GKE accepts, and makes nodes of the very size that was promised."""
+"""The simulated GKE accepts every pool that the spec accepts, and creates nodes of the promised size."""
 
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import HealthCheck, assume, given, settings
+import pytest
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from persia_components import NodePool
 from pydantic import ValidationError
@@ -12,7 +13,7 @@ from persia_infra.gke.drivers import INSTALLER_CPU
 from persia_infra.gke.pools import NodePoolSpec
 from persia_infra.rehearsal.provider.gke_api import node_pool_message
 from persia_infra.rehearsal.provider.gke_rules import refused_in_node_pool
-from persia_infra.rehearsal.provider.nodes import pool_plan
+from persia_infra.rehearsal.provider.nodes import PoolPlan, pool_plan
 from persia_infra.spec.quantity import parse_quantity
 
 ZONE = "us-central1-a"
@@ -62,7 +63,7 @@ OPTIONS = st.fixed_dictionaries(
         ),
     }
 )
-"""Few of them are drawn at a time, so that many of the pools are right."""
+"""Only a few options are drawn at a time, so that many of the pools are valid."""
 
 
 @st.composite
@@ -75,18 +76,8 @@ def described_pools(draw: st.DrawFn) -> dict[str, Any]:
     return fields
 
 
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much, HealthCheck.too_slow],
-)
-@given(fields=described_pools())
-def test_agreement(record: Callable[..., Any], fields: dict[str, Any]) -> None:
-    try:
-        spec = NodePoolSpec.model_validate(fields)
-    except ValidationError:
-        assume(False)
-        raise
+def planned(record: Callable[..., Any], spec: NodePoolSpec) -> PoolPlan:
+    """The pool as the simulated GKE plans it, after it has accepted what the component sends."""
     recording = record(
         lambda: NodePool(
             "p",
@@ -100,15 +91,83 @@ def test_agreement(record: Callable[..., Any], fields: dict[str, Any]) -> None:
         )
     )
     inputs = recording.one("container/nodePool:NodePool", "p").asked
-
     assert list(refused_in_node_pool(node_pool_message(inputs))) == []
-    plan = pool_plan(
+    return pool_plan(
         {**inputs, "name": "p"}, cluster="c", cluster_location="us-central1", cluster_zones=[ZONE], project="p"
     )
-    offered = {name: parse_quantity(text) for name, text in plan.template.allocatable.items()}
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
+@given(fields=described_pools())
+@example(fields={"machine_type": "a3-highgpu-8g", "count": 1, "gpu_direct": "TCPX", "network_profile": "auto"})
+@example(fields={"machine_type": "a3-megagpu-8g", "count": 1, "gpu_direct": "TCPXO", "network_profile": "auto"})
+@example(fields={"machine_type": "a4-highgpu-8g", "count": 1, "gpu_direct": "RDMA", "network_profile": "auto"})
+@example(fields={"machine_type": "a4x-highgpu-4g", "count": 1})
+@example(fields={"machine_type": "a2-highgpu-8g", "count": 1, "driver": {"install": "INSTALLER"}})
+@example(fields={"machine_type": "a2-highgpu-8g", "autoscaling": {"max": 3}, "flex_start": True})
+@example(fields={"machine_type": "a2-highgpu-8g", "autoscaling": {"max": 3}, "queued_provisioning": True})
+@example(fields={"machine_type": "n2-standard-8", "count": 1, "upgrades": {"max_surge": 15, "max_unavailable": 5}})
+def test_every_accepted_pool_gets_the_nodes_that_its_spec_promises(
+    record: Callable[..., Any], fields: dict[str, Any]
+) -> None:
+    try:
+        spec = NodePoolSpec.model_validate(fields)
+    except ValidationError:
+        assume(False)
+        raise
+    template = planned(record, spec).template
+
+    offered = {name: parse_quantity(text) for name, text in template.allocatable.items()}
     if spec.has_gpus and spec.driver.install == "INSTALLER":
         offered["cpu"] -= parse_quantity(INSTALLER_CPU)
     assert offered == spec.allocatable
     tolerated = {(taint.key, taint.effect) for taint in spec.placement("p").taints}
-    assert {(taint["key"], taint["effect"]) for taint in plan.template.taints} <= tolerated
-    assert spec.placement("p").node_selector.items() <= plan.template.labels.items()
+    assert {(taint["key"], taint["effect"]) for taint in template.taints} <= tolerated
+    assert spec.placement("p").node_selector.items() <= template.labels.items()
+
+
+@pytest.mark.parametrize(
+    ("fields", "allocatable"),
+    [
+        (
+            {"machine_type": "n2-standard-8", "max_pods": 32},
+            {"cpu": "7910m", "memory": "29054173Ki", "ephemeral-storage": "45391282Ki", "pods": "32"},
+        ),
+        (
+            {"machine_type": "n2-standard-8", "image": "UBUNTU_CONTAINERD", "local_ssds": {"count": 2}},
+            {"cpu": "7910m", "memory": "29050077Ki", "ephemeral-storage": "615420376Ki", "pods": "110"},
+        ),
+        (
+            {"machine_type": "a2-highgpu-8g", "disk_size_gb": 500, "gpu_partition": "1g.5gb"},
+            {
+                "cpu": "95690m",
+                "memory": "680103280Ki",
+                "ephemeral-storage": "354454863Ki",
+                "pods": "110",
+                "nvidia.com/gpu": "56",
+            },
+        ),
+        (
+            {"machine_type": "a2-highgpu-8g", "gpu_sharing": {"strategy": "TIME_SHARING", "clients": 4}},
+            {
+                "cpu": "95690m",
+                "memory": "680103280Ki",
+                "ephemeral-storage": "45391282Ki",
+                "pods": "110",
+                "nvidia.com/gpu": "32",
+            },
+        ),
+    ],
+)
+def test_nodes_offer_what_the_published_formula_says(
+    record: Callable[..., Any], fields: dict[str, Any], allocatable: dict[str, str]
+) -> None:
+    spec = NodePoolSpec.model_validate({**fields, "count": 1})
+
+    assert planned(record, spec).template.allocatable == allocatable
+    assert spec.allocatable == {name: parse_quantity(text) for name, text in allocatable.items()}
