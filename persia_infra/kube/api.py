@@ -1,7 +1,7 @@
-"""One Kubernetes API server as the simulated provider needs it: plain objects over REST.
+"""A client for one Kubernetes API server: plain objects over REST.
 
-The official client reads the kubeconfig (credential plugins included) and holds the connections; objects stay
-dictionaries, so that kinds the client has no model for are no different from those it has.
+The official client reads the kubeconfig (credential plugins included) and holds the connections. Objects stay
+dictionaries, so that kinds without a model in the client are treated like all others.
 """
 
 import hashlib
@@ -23,8 +23,6 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import load_kube_config_from_dict
 
-from persia_infra.rehearsal.provider.package import ProviderError
-
 Object = dict[str, Any]
 
 FIELD_MANAGER = "pulumi-kubernetes"
@@ -34,16 +32,20 @@ _BUSY_RETRIES = 5
 _REDISCOVER_AFTER = 0.3
 
 
-class Unreachable(ProviderError):
-    """No answer from the API server, or no way to ask it."""
+class ApiError(Exception):
+    """A request that failed, or a kubeconfig that cannot be used; the text is written for the user."""
 
 
-class NoSuchKind(ProviderError):
+class Unreachable(ApiError):
+    """The API server does not answer, or there are no credentials for it."""
+
+
+class NoSuchKind(ApiError):
     """The API server does not serve this kind (yet)."""
 
 
-class Refused(ProviderError):
-    """The API server's own words."""
+class Refused(ApiError):
+    """An error that the API server returned, in its own words."""
 
     def __init__(self, status: int, answer: Object) -> None:
         self.status = status
@@ -57,17 +59,18 @@ class Refused(ProviderError):
 
     @property
     def may_pass(self) -> bool:
-        """Whether it is only because something is missing that may be on its way."""
+        """Whether the request may succeed later, because it needs something that may be about to exist."""
         if self.status == 404:
             return self.kind == "namespaces" or "could not find the requested resource" in self.message
         if self.status == 403:
-            awaited = ("being terminated", "error looking up service account", "no PriorityClass with name")
-            return any(text in self.message for text in awaited)
+            missing_yet = ("being terminated", "error looking up service account", "no PriorityClass with name")
+            return any(text in self.message for text in missing_yet)
         if self.status == 409:
             return self.reason == "AlreadyExists" or "the object has been modified" in self.message
         return self.status == 503 or (self.status == 500 and "webhook" in self.message)
 
-    def about(self, what: str) -> ProviderError:
+    def about(self, what: str) -> ApiError:
+        """Returns an error that names the object, and lists the causes if there are several."""
         lines = [f"{what}: {self.message}"]
         if len(self.causes) > 1:
             lines += [f"  - {cause.get('field') or '?'}: {cause.get('message')}" for cause in self.causes]
@@ -76,12 +79,12 @@ class Refused(ProviderError):
                 "  Another owner set these fields. To take them over, add the annotation "
                 'pulumi.com/patchForce: "true"; to leave them, remove them from the program.'
             )
-        return ProviderError("\n".join(lines))
+        return ApiError("\n".join(lines))
 
 
 @dataclass(frozen=True)
 class ApiResource:
-    """Where the objects of one kind are."""
+    """The path and scope under which the API server serves one kind."""
 
     root: str
     plural: str
@@ -120,7 +123,7 @@ class Cluster:
 
     @property
     def credentials(self) -> dict[str, str]:
-        """The headers that say who asks; a credential plugin is asked again when its answer has expired."""
+        """The authentication headers; an expired answer of a credential plugin is renewed."""
         settings: dict[str, Any] = dict(self._configuration.auth_settings())
         return {setting["key"]: setting["value"] for setting in settings.values()}
 
@@ -156,10 +159,10 @@ class Cluster:
         try:
             return self._pool.request(method, url, headers=headers, body=body, timeout=timeout)
         except (urllib3.exceptions.HTTPError, ssl.SSLError) as error:
-            raise Unreachable(f"the Kubernetes API server {self.host} can't be reached: {error}") from None
+            raise Unreachable(f"the Kubernetes API server {self.host} cannot be reached: {error}") from None
 
     def resource(self, api_version: str, kind: str) -> ApiResource:
-        """Where a kind is served; asks again when it was not there a moment ago, as for a kind just defined."""
+        """Returns where a kind is served; discovery runs again if the kind was unknown, since it may be new."""
         with self._discovery_lock:
             asked, kinds = self._discovered.get(api_version, (0.0, {}))
             if kind not in kinds and time.monotonic() - asked > _REDISCOVER_AFTER:
@@ -167,13 +170,13 @@ class Cluster:
                 self._discovered[api_version] = (time.monotonic(), kinds)
         if kind not in kinds:
             raise NoSuchKind(
-                f"the API server serves no kind {kind} of {api_version}: "
-                "is its CustomResourceDefinition installed, and does this object depend on it?"
+                f"the API server does not serve the kind {kind} of {api_version}: "
+                "install its CustomResourceDefinition, and make this object depend on it"
             )
         return kinds[kind]
 
     def forget(self, api_version: str) -> None:
-        """Asks again for the kinds of this version the next time: one of them was defined or removed."""
+        """Drops the cached kinds of a version, because one of them was defined or removed."""
         with self._discovery_lock:
             self._discovered.pop(api_version, None)
 
@@ -207,7 +210,7 @@ class Cluster:
         dry_run: bool = False,
         force: bool = False,
     ) -> Object:
-        """Server-side apply, or a plain create for a name that the server is to make."""
+        """Applies an object on the server, or creates it if the server has to generate its name."""
         metadata = manifest["metadata"]
         query = {"fieldManager": FIELD_MANAGER} | ({"dryRun": "All"} if dry_run else {})
         namespace = metadata.get("namespace") or ""
@@ -236,7 +239,7 @@ class Cluster:
 
 
 class CollectionView:
-    """A collection's objects by name, listed at most twice a second however many wait for one of them."""
+    """The objects of a collection by name, listed at most twice a second however many callers wait."""
 
     _INTERVAL = 0.5
 
@@ -247,7 +250,7 @@ class CollectionView:
         self._objects: dict[str, Object] = {}
 
     def objects(self, newer_than: float) -> dict[str, Object]:
-        """The objects as of a list that began after `newer_than` (monotonic seconds) and is still fresh."""
+        """Returns the objects from a recent list that began after `newer_than` (monotonic seconds)."""
         with self._lock:
             if self._listed_at <= newer_than or time.monotonic() - self._listed_at > self._INTERVAL:
                 began = time.monotonic()
@@ -256,7 +259,7 @@ class CollectionView:
             return self._objects
 
     def _listed(self) -> list[Object]:
-        """The items of a list come without their version and kind; here they have them."""
+        """Lists the items and adds their version and kind, which the server leaves out of lists."""
         try:
             answer = self._cluster.request("GET", self._path)
         except Refused as refusal:
@@ -272,7 +275,14 @@ _connecting = threading.Lock()
 
 
 def connect(kubeconfig: str | None, context: str | None) -> Cluster | None:
-    """The cluster a kubeconfig (its text, or the path of a file) points to; None when there is none at all."""
+    """Connects to the cluster of a kubeconfig, given as text or as a path.
+
+    Returns:
+        None if no kubeconfig is given and there is no default one.
+
+    Raises:
+        ApiError: The kubeconfig cannot be used.
+    """
     text = _kubeconfig_text(kubeconfig)
     if text is None:
         return None
@@ -284,7 +294,7 @@ def connect(kubeconfig: str | None, context: str | None) -> Cluster | None:
 
 
 def _file(kubeconfig: str | None) -> Path | None:
-    """Where it is a path, and not the text itself."""
+    """Returns the path if the kubeconfig is given as one, None if it is the text itself."""
     if not kubeconfig or "\n" in kubeconfig or kubeconfig.lstrip().startswith("{"):
         return None
     return Path(kubeconfig).expanduser()
@@ -293,7 +303,7 @@ def _file(kubeconfig: str | None) -> Path | None:
 def _kubeconfig_text(kubeconfig: str | None) -> str | None:
     if path := _file(kubeconfig):
         if not path.is_file():
-            raise ProviderError(f"kubeconfig: there is no file {path}; give an existing file or its contents")
+            raise ApiError(f"kubeconfig: the file {path} does not exist; give an existing file or its contents")
         return path.read_text()
     if kubeconfig:
         return kubeconfig
@@ -303,13 +313,13 @@ def _kubeconfig_text(kubeconfig: str | None) -> str | None:
 
 
 def _configuration(text: str, context: str | None, *, beside: Path | None) -> Configuration:
-    """The client keeps certificates in files: beside the kubeconfig, so that they go where it goes."""
+    """Reads a kubeconfig; the client keeps its certificates in files, next to the kubeconfig."""
     try:
         parsed = yaml.safe_load(text)
     except yaml.YAMLError:
-        raise ProviderError("kubeconfig: it is not YAML; give a kubeconfig's text or the path of one") from None
+        raise ApiError("kubeconfig: not valid YAML; give the text of a kubeconfig or the path of a file") from None
     if not isinstance(parsed, dict):
-        raise ProviderError("kubeconfig: it is not a kubeconfig; give a kubeconfig's text or the path of one")
+        raise ApiError("kubeconfig: not a kubeconfig; give the text of a kubeconfig or the path of a file")
     configuration = Configuration()
     try:
         load_kube_config_from_dict(
@@ -320,11 +330,12 @@ def _configuration(text: str, context: str | None, *, beside: Path | None) -> Co
             temp_file_path=str(beside.parent) if beside else None,
         )
     except (ConfigException, ApiException, KeyError, TypeError, ValueError, OSError) as error:
-        raise ProviderError(f"kubeconfig: {error}") from None
+        raise ApiError(f"kubeconfig: {error}") from None
     plugin = _credential_plugin(parsed, context)
     if plugin and not configuration.api_key and not configuration.cert_file:
         raise Unreachable(
-            f"kubeconfig: the credential plugin {plugin} gave no credentials: is it on PATH, and does it work?"
+            f"kubeconfig: the credential plugin {plugin} returned no credentials: "
+            "install it on PATH, or run it by hand to see why it fails"
         )
     return configuration
 

@@ -1,9 +1,9 @@
-"""What the API server of a rehearsal records, and how it reaches into the cluster network."""
+"""Configuration files of a rehearsal's API server: its audit policy and its way into the cluster network."""
 
 from pathlib import Path
 from typing import Any
 
-# What deployed ServiceAccounts asked for; the control plane's own parts would bury it.
+# Only requests of deployed ServiceAccounts: those of the control plane itself would drown them.
 AUDIT_POLICY: dict[str, Any] = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -17,6 +17,7 @@ AUDIT_POLICY: dict[str, Any] = {
 
 
 def egress_through(proxy: Path) -> dict[str, Any]:
+    """Returns the configuration that sends connections into the cluster network through a proxy's socket."""
     connection = {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": str(proxy)}}}
     return {
         "apiVersion": "apiserver.k8s.io/v1beta1",

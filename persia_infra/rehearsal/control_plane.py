@@ -1,8 +1,8 @@
 """A real Kubernetes control plane on loopback, for one rehearsal: etcd, API server, controllers, scheduler, kwok.
 
-Everything it writes is in one temporary folder that only the user can read, and is gone with it. etcd listens
-on a socket in that folder; the other parts listen on free ports of 127.0.0.1. Credentials are random for each
-control plane. RBAC is on: the controllers and the scheduler run with the rights that Kubernetes gives them.
+All of its files are in one temporary folder that only the user can read, and that is removed at the end. etcd
+listens on a socket in that folder; the other parts listen on free ports of 127.0.0.1. Each control plane has
+random credentials. RBAC is on: the controllers and the scheduler run with the rights that Kubernetes gives them.
 
 Out of scope: high availability, and anything that needs a container runtime.
 """
@@ -33,14 +33,14 @@ from persia_infra.rehearsal.toolchain import Toolchain
 UP_WITHIN_SECONDS = 90.0
 LOG_LINES_SHOWN = 15
 PORT_ATTEMPTS = 3
-# etcd wants the form host:port; with unix:// that is the name of a socket in its working folder.
+# etcd requires the form host:port; after unix:// it is the name of a socket in the working folder.
 ETCD = "unix://etcd-client:0"
 
 Progress = Callable[[str], None]
 
 
 class PartFailed(Exception):
-    """A part did not come up, or ended; the text has its name and the last lines of its log."""
+    """A part did not start, or ended; the text holds its name and the last lines of its log."""
 
 
 class _PortTaken(Exception):
@@ -48,14 +48,14 @@ class _PortTaken(Exception):
 
 
 class ControlPlane:
-    """Running from `start` to `close`; use it in a `with`.
+    """A control plane that runs from `start` to `close`; use it in a `with`.
 
     Attributes:
-        folder: holds the logs, the kubeconfig and everything else; removed by `close`.
-        audit_log: one JSON line for each request of a deployed ServiceAccount.
-        egress_socket: where the API server looks for a proxy into the cluster network; by itself there is none.
-        kubeconfig: the administrator's, with a token.
-        programs: folder with the `gke-gcloud-auth-plugin` that hands out this control plane's credentials.
+        folder: Holds the logs, the kubeconfig and everything else; removed by `close`.
+        audit_log: Has one JSON line for each request of a deployed ServiceAccount.
+        egress_socket: Where the API server expects a proxy into the cluster network; it is not started by default.
+        kubeconfig: The administrator's kubeconfig, with a token.
+        programs: Folder with the `gke-gcloud-auth-plugin` that returns this control plane's credentials.
     """
 
     def __init__(self, folder: Path, tools: Toolchain) -> None:
@@ -74,6 +74,11 @@ class ControlPlane:
 
     @classmethod
     def start(cls, tools: Toolchain, progress: Progress = lambda _: None) -> Self:
+        """Starts every part and waits until all of them answer.
+
+        Raises:
+            PartFailed: A part did not start.
+        """
         for attempt in range(1, PORT_ATTEMPTS + 1):
             control_plane = cls(Path(tempfile.mkdtemp(prefix="persia-infra-")), tools)
             try:
@@ -95,11 +100,12 @@ class ControlPlane:
         self.close()
 
     def close(self) -> None:
+        """Ends every part and removes the folder."""
         self._supervisor.close()
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a program needs that is to believe it talks to the real GKE.
+        """The variables with which a program reaches the control plane as it would reach GKE.
 
         PATH leads to the credential plugin. The certificate is trusted as if a public authority had signed it, since
         a kubeconfig for GKE's DNS endpoint names no authority of its own; Go and OpenSSL both read SSL_CERT_FILE.
@@ -115,7 +121,14 @@ class ControlPlane:
         is_up: Callable[[], bool],
         environment: dict[str, str] | None = None,
     ) -> int:
-        """Starts one more process that lives as long as the control plane, and waits until `is_up`; its id."""
+        """Starts another process that lives as long as the control plane, and waits until `is_up`.
+
+        Returns:
+            The process id.
+
+        Raises:
+            PartFailed: The process could not be started, ended, or did not come up in time.
+        """
         process = self._begin(name, command, environment)
         try:
             self._wait(name, is_up)
@@ -128,6 +141,7 @@ class ControlPlane:
         self._supervisor.stop(name)
 
     def check_alive(self) -> None:
+        """Raises PartFailed if a part has ended."""
         for name, code in self._supervisor.ended().items():
             raise PartFailed(self._describe(name, f"ended with code {code}"))
 
@@ -196,7 +210,7 @@ class ControlPlane:
                 f"--audit-log-path={self.audit_log}",
                 f"--egress-selector-config-file={egress}",
             ],
-            # Fewer collections of garbage: a third less time to start, for 100 MB more.
+            # Less frequent garbage collection: it starts in two thirds of the time, for 100 MB more memory.
             _quiet_environment(self.folder) | {"GOGC": "400"},
         )
 
@@ -275,7 +289,7 @@ class ControlPlane:
                 environment=environment or _quiet_environment(self.folder),
             )
         except OSError as error:
-            raise PartFailed(f"{name} can't be started: {error}") from None
+            raise PartFailed(f"{name} cannot be started, so the rehearsal stops: {error}") from None
 
     def _wait(self, name: str, is_up: Callable[[], bool]) -> None:
         deadline = time.monotonic() + UP_WITHIN_SECONDS
@@ -283,14 +297,14 @@ class ControlPlane:
             ended = self._supervisor.ended()
             for part in {name, "etcd"} & set(ended):
                 if "address already in use" in self._last_lines(part):
-                    raise _PortTaken(self._describe(part, "found its port taken"))
+                    raise _PortTaken(self._describe(part, "cannot listen because another process has its port"))
                 raise PartFailed(self._describe(part, f"ended with code {ended[part]}"))
             if time.monotonic() > deadline:
-                raise PartFailed(self._describe(name, f"did not come up within {UP_WITHIN_SECONDS:.0f} s"))
+                raise PartFailed(self._describe(name, f"did not start within {UP_WITHIN_SECONDS:.0f} s"))
             time.sleep(0.1)
 
     def _describe(self, name: str, what: str) -> str:
-        return f"{name} {what}. The last lines of its log:\n{self._last_lines(name)}"
+        return f"{name} {what}, so the rehearsal stops. The last lines of its log:\n{self._last_lines(name)}"
 
     def _last_lines(self, name: str) -> str:
         log = self.logs / f"{name}.log"
@@ -335,7 +349,7 @@ class ControlPlane:
             write_private(self._kubeconfig_of(user), json.dumps(document, indent=1))
 
     def _write_auth_plugin(self) -> None:
-        """Only its own process has the token: it reads a file that the user alone may read."""
+        """Writes a plugin that prints a file which only the user can read, so that no command line has the token."""
         credential: dict[str, Any] = {
             "apiVersion": "client.authentication.k8s.io/v1beta1",
             "kind": "ExecCredential",
@@ -349,27 +363,29 @@ class ControlPlane:
 
 
 def _quiet_environment(folder: Path) -> dict[str, str]:
-    """Nothing of the user's own reaches the parts: no proxy, no credentials, no home."""
+    """The variables of the parts, without the user's proxy, credentials or home folder."""
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder), "TMPDIR": str(folder)}
 
 
 def _public_authorities() -> str:
-    """Those that the user's programs trust, so that a program can still reach what it did before."""
+    """The certificates that the user's programs trust, so that a program reaches the same servers as before."""
     file = ssl.get_default_verify_paths().cafile
     return Path(file).read_text() + "\n" if file else ""
 
 
 def write_private(file: Path, text: str) -> None:
+    """Writes a file that only the user can read."""
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:  # noqa: PTH123
         opened.write(text)
 
 
 def free_ports(count: int) -> list[int]:
+    """Returns ports of 127.0.0.1 on which no process listens at the moment."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for listener in sockets:
+            listener.bind(("127.0.0.1", 0))
+        return [listener.getsockname()[1] for listener in sockets]
 
 
 def _new_signing_key() -> str:
@@ -379,7 +395,7 @@ def _new_signing_key() -> str:
 
 
 def answers(address: str) -> Callable[[], bool]:
-    """For health checks before the certificate is known; no credentials are sent."""
+    """Returns a health check that does not verify the certificate; it sends no credentials."""
     unverified = ssl._create_unverified_context()  # noqa: S323
     direct = urllib.request.build_opener(
         urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=unverified)

@@ -1,10 +1,10 @@
-"""The real Pulumi CLI on a project, with a state, a home and a configuration file of its own.
+"""The real Pulumi CLI on a project, with its own state, home and configuration file.
 
-The project itself is not written to: the CLI runs in a folder of links to it, in which only `Pulumi.yaml` and
-the stack's file are copies (the CLI adds its encryption salt to the latter). No credentials of the user's
-reach it, so that a rehearsal can't touch a real cloud.
+The project itself is never changed: the CLI runs in a folder of links to it, in which only `Pulumi.yaml` and
+the stack's file are copies (the CLI adds its encryption salt to the stack's file). The CLI gets no credentials of
+the user, so that a rehearsal cannot touch a real cloud.
 
-Out of scope: projects in other languages than Python.
+Out of scope: projects in languages other than Python.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one command of the CLI did."""
+    """The result of one command of the CLI."""
 
     ok: bool
     seconds: float
@@ -48,7 +48,7 @@ class Outcome:
 
 @dataclass
 class _Log:
-    """What is kept of the engine's events."""
+    """The changes and errors among the engine's events."""
 
     changes: Counter[str] = field(default_factory=Counter)
     changed: list[str] = field(default_factory=list)
@@ -59,23 +59,24 @@ class _Log:
             metadata = step["metadata"]
             if metadata["op"] not in UNCHANGED and metadata["type"] != "pulumi:pulumi:Stack":
                 self.changed.append(f"{metadata['op']} {metadata['type']} {metadata['urn'].rsplit('::', 1)[-1]}")
-        elif said := event.get("diagnosticEvent"):
-            if said["severity"] == "error":
-                self.errors.append(_plain(said))
+        elif diagnostic := event.get("diagnosticEvent"):
+            if diagnostic["severity"] == "error":
+                self.errors.append(_plain(diagnostic))
         elif summary := event.get("summaryEvent"):
             self.changes.update(summary.get("resourceChanges") or {})
 
 
-def _plain(said: Event) -> str:
-    text = said["message"]
+def _plain(diagnostic: Event) -> str:
+    """Returns the message without colour marks, after the name of its resource."""
+    text = diagnostic["message"]
     for mark in ("<{%reset%}>", "<{%fg 1%}>", "<{%fg 3%}>", "<{%bold%}>"):
         text = text.replace(mark, "")
-    resource = said.get("urn", "").rsplit("::", 1)[-1]
+    resource = diagnostic.get("urn", "").rsplit("::", 1)[-1]
     return f"{resource}: {text.strip()}" if resource else text.strip()
 
 
 class Engine:
-    """One stack of one project, until the folder is removed."""
+    """One stack of one project; it lasts as long as its folder."""
 
     def __init__(
         self, project: Path, stack: str, folder: Path, tools: Toolchain, environment: dict[str, str], providers: str
@@ -110,7 +111,7 @@ class Engine:
 
     @property
     def environment(self) -> dict[str, str]:
-        """With it, and `project_folder` as the working folder, the CLI typed by hand works on the same stack."""
+        """The variables with which the CLI, run by hand in `project_folder`, works on the same stack."""
         return dict(self._environment)
 
     @property
@@ -119,11 +120,11 @@ class Engine:
 
     @property
     def stack_file(self) -> Path:
-        """The copy that the CLI reads: an edit here is a change of configuration."""
+        """The copy of the stack's file that the CLI reads; editing it changes the configuration."""
         return _stack_file(self._project, self.stack)
 
     def use_plugin(self, plugin: Path) -> None:
-        """Makes an installed provider plugin (a folder of the user's Pulumi home) available."""
+        """Makes an installed provider plugin (a folder in the user's Pulumi home) available."""
         plugins = self._folder / "home" / "plugins"
         plugins.mkdir(exist_ok=True)
         for part in (plugin, plugin.with_suffix(plugin.suffix + ".lock")):
@@ -139,32 +140,32 @@ class Engine:
         on_event: Callable[[Event], None] = lambda _: None,
         give_up: Callable[[], bool] = lambda: False,
     ) -> Outcome:
-        """`give_up` is asked every second; when it says so the update is cancelled as Ctrl-C does."""
+        """Runs an update; `give_up` is called every second, and True cancels the update as Ctrl-C would."""
         return self._run(["up", "--yes", "--skip-preview", *arguments], on_event, give_up)
 
     def refresh(self, *arguments: str) -> Outcome:
         return self._run(["refresh", "--yes", "--skip-preview", *arguments])
 
     def destroy(self, *arguments: str, on_event: Callable[[Event], None] = lambda _: None) -> Outcome:
-        """Previewed first: a protected resource refuses there, and not when half of the others are gone."""
-        # Two commands, because one would write both of its event logs into the same file.
+        """Previews first, so that a protected resource stops the destroy before anything is deleted."""
+        # Two commands, because a single one would write both event logs into the same file.
         previewed = self._run(["destroy", "--preview-only", *arguments])
         if not previewed.ok:
             return previewed
         return self._run(["destroy", "--yes", "--skip-preview", *arguments], on_event)
 
     def cancel(self) -> None:
-        """Takes the lock off a state whose update was killed."""
+        """Removes the lock of a state whose update was killed."""
         self._call("cancel", "--yes", "--stack", self.stack)
 
     def resources(self) -> list[dict[str, Any]]:
-        """Everything in the state except Pulumi's own entries and components."""
+        """Returns everything in the state except Pulumi's own entries and components."""
         state = json.loads(self._call("stack", "export", "--stack", self.stack))
         everything = state["deployment"].get("resources") or []
         return [entry for entry in everything if entry.get("custom") and not entry["type"].startswith("pulumi:")]
 
     def start(self, *arguments: str, errors: int = subprocess.STDOUT) -> subprocess.Popen[str]:
-        """Any other command of the CLI, in a process group of its own; errors go where its output goes."""
+        """Starts any command of the CLI in its own process group; errors go to its output by default."""
         return subprocess.Popen(
             [self._pulumi, *arguments, "--non-interactive", "--color=never"],
             cwd=self._project,
@@ -195,8 +196,8 @@ class Engine:
         log = _Log()
         started = time.monotonic()
         process = self.start(*arguments, "--stack", self.stack, "--event-log", str(events))
-        said: list[str] = []
-        reader = threading.Thread(target=lambda: said.extend(process.stdout or ()), daemon=True)
+        output: list[str] = []
+        reader = threading.Thread(target=lambda: output.extend(process.stdout or ()), daemon=True)
         reader.start()
         stopped = False
         try:
@@ -214,7 +215,7 @@ class Engine:
             if process.stdout:
                 process.stdout.close()
         if process.returncode and not log.errors:
-            log.errors.append("".join(said).strip())
+            log.errors.append("".join(output).strip())
         return Outcome(
             ok=process.returncode == 0,
             seconds=time.monotonic() - started,
@@ -226,11 +227,11 @@ class Engine:
 
 
 class EngineFailed(Exception):
-    """The CLI itself refused; its own words."""
+    """A command of the CLI failed; the text is the CLI's own message."""
 
 
 def _follow(file: Path, process: subprocess.Popen[str]) -> Iterator[Event | None]:
-    """The events as they are written; None each second or so, until the process has ended."""
+    """Yields the events as they are written, and None about once a second, until the process has ended."""
     position, rest = 0, ""
     while True:
         ended = process.poll() is not None
@@ -249,7 +250,7 @@ def _follow(file: Path, process: subprocess.Popen[str]) -> Iterator[Event | None
 
 
 def _as_from_a_terminal() -> None:
-    """What a shell starts in the background ignores SIGINT, by which the CLI ends its plugins: 5 s for each of them."""
+    """Undoes the ignored SIGINT that a background job inherits: the CLI needs it to stop its plugins quickly."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     die_with_the_parent()
 
@@ -260,7 +261,7 @@ def _interrupt(process: subprocess.Popen[str]) -> None:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """On Ctrl-C and on an error: asked twice, as a user at the terminal would, then by force."""
+    """Interrupts the CLI twice, as a user at the terminal would, and then kills it."""
     for _ in range(2):
         if process.poll() is None:
             _interrupt(process)
@@ -272,7 +273,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _passphrase(stack_file: Path) -> str:
-    """The user's own where the stack's file has encrypted values, else one for this rehearsal alone."""
+    """Returns the user's passphrase if the stack's file has encrypted values, else a random one."""
     if "encryptionsalt" in (yaml.safe_load(stack_file.read_text()) or {}):
         return os.environ.get("PULUMI_CONFIG_PASSPHRASE", "")
     return secrets.token_urlsafe(24)
@@ -284,12 +285,18 @@ def _stack_file(project: Path, stack: str) -> Path:
 
 
 def _shadow(project: Path, shadow: Path, stack: str) -> Path:
-    """Links to everything in the project; real folders only on the way to the stack's file, which is a copy."""
+    """Fills a folder with links to the project, except for a copy of the stack's file.
+
+    The folders above the stack's file are real folders.
+
+    Returns:
+        The copy of the stack's file.
+    """
     original = _stack_file(project, stack)
-    on_the_way = [folder for folder in original.relative_to(project).parents if folder != Path()]
-    for folder in [Path(), *reversed(on_the_way)]:
+    above = [folder for folder in original.relative_to(project).parents if folder != Path()]
+    for folder in [Path(), *reversed(above)]:
         (shadow / folder).mkdir(parents=True)
-        _link((project / folder).iterdir(), shadow / folder, leave_out={original, *(project / p for p in on_the_way)})
+        _link((project / folder).iterdir(), shadow / folder, leave_out={original, *(project / p for p in above)})
     settings = yaml.safe_load((project / "Pulumi.yaml").read_text())
     settings["runtime"] = "python"
     (shadow / "Pulumi.yaml").unlink()

@@ -1,4 +1,4 @@
-"""What is to be seen on a control plane: nodes by pool, pods with the reason why they don't run, all objects."""
+"""Reads a control plane: nodes by pool, pods with the reason why they do not run, and all deployed objects."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -6,24 +6,29 @@ from pathlib import Path
 from typing import Any
 
 from persia_infra.kube.api import connect
+from persia_infra.kube.pod_state import runs, why_not_running
 
 POOL_LABEL = "cloud.google.com/gke-nodepool"
-# Kept by the control plane itself, whatever is deployed.
+# Created by the control plane itself, whatever is deployed.
 NOT_DEPLOYED = frozenset({"events", "leases", "endpoints", "endpointslices", "componentstatuses", "podmetrics"})
 OWN_NAMESPACES = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 
 
 @dataclass(frozen=True)
 class PendingPod:
+    """A pod that does not run, or a workload whose pods do not exist, with the reason."""
+
     pod: str
     reason: str
 
 
 @dataclass(frozen=True)
 class Pods:
+    """The pods of a control plane."""
+
     wanted: int
     names: tuple[str, ...]
-    """Of those that run."""
+    """The names of the running pods."""
     pending: tuple[PendingPod, ...]
 
     @property
@@ -52,34 +57,34 @@ class Observer:
         return Counter(node["metadata"].get("labels", {}).get(POOL_LABEL, "none") for node in nodes)
 
     def pods(self) -> Pods:
-        """A pod runs when it is ready, or has ended well; one that its owner could not make is pending too."""
+        """Returns all pods; pods that their owner has not created are pending too."""
         pods = [pod for pod in self._list("/api/v1/pods") if not _has_failed_and_was_replaced(pod)]
-        waiting = [PendingPod(_full_name(pod), why_not_running(pod)) for pod in pods if not runs(pod)]
-        made = Counter(_owner(pod) for pod in pods)
-        absent, not_made = [], 0
+        waiting = [PendingPod(_full_name(pod), why_not_running(pod).reason) for pod in pods if not runs(pod)]
+        existing = Counter(_owner(pod) for pod in pods)
+        absent, missing = [], 0
         for owner, (count, problem) in self._wanted_by_owner().items():
-            if (lacking := count - made[owner]) > 0:
+            if (lacking := count - existing[owner]) > 0:
                 kind, namespace, name = owner
                 absent.append(
-                    PendingPod(f"{namespace}/{name}", f"{kind}: {lacking} pods do not exist yet{_said(problem)}")
+                    PendingPod(f"{namespace}/{name}", f"{kind}: {lacking} pods do not exist yet{_suffix(problem)}")
                 )
-                not_made += lacking
+                missing += lacking
         names = tuple(sorted(_full_name(pod) for pod in pods if runs(pod)))
-        return Pods(len(pods) + not_made, names, (*waiting, *absent))
+        return Pods(len(pods) + missing, names, (*waiting, *absent))
 
     def objects(self) -> set[str]:
-        """Every object that somebody deployed, as `resource namespace/name`."""
-        found: set[str] = set()
+        """Returns every deployed object, as `resource namespace/name`."""
+        names: set[str] = set()
         for path, resource, namespaced in self._kinds():
             for item in self._list(f"{path}/{resource}"):
                 metadata = item["metadata"]
                 namespace = metadata.get("namespace", "")
                 if namespaced and namespace in OWN_NAMESPACES:
                     continue
-                found.add(
+                names.add(
                     f"{resource} {namespace}/{metadata['name']}" if namespaced else f"{resource} {metadata['name']}"
                 )
-        return found
+        return names
 
     def _kinds(self) -> list[tuple[str, str, bool]]:
         paths = ["/api/v1"]
@@ -92,7 +97,7 @@ class Observer:
         ]
 
     def _wanted_by_owner(self) -> dict[tuple[str, str, str], tuple[int, str]]:
-        """How many pods each workload wants that makes pods itself, and what it said of a failure."""
+        """Returns how many pods each workload wants, and its own message if it failed to create some."""
         wanted: dict[tuple[str, str, str], tuple[int, str]] = {}
         for kind, path, count in (
             ("StatefulSet", "/apis/apps/v1/statefulsets", lambda o: o["spec"].get("replicas", 1)),
@@ -119,11 +124,11 @@ class Observer:
         return self._cluster.request("POST", path, body=body)
 
     def patch(self, path: str, change: dict[str, Any]) -> None:
-        """A change made behind Pulumi's back."""
+        """Changes an object without Pulumi."""
         self._cluster.request("PATCH", path, body=change, content_type="application/merge-patch+json")
 
 
-def _said(problem: str) -> str:
+def _suffix(problem: str) -> str:
     return f": {problem}" if problem else ""
 
 
@@ -136,28 +141,5 @@ def _owner(pod: dict[str, Any]) -> tuple[str, str, str]:
     return owners[0]["kind"], pod["metadata"]["namespace"], owners[0]["name"]
 
 
-def _conditions(pod: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {condition["type"]: condition for condition in pod.get("status", {}).get("conditions", [])}
-
-
-def runs(pod: dict[str, Any]) -> bool:
-    phase = pod["status"].get("phase")
-    return phase == "Succeeded" or (phase == "Running" and _conditions(pod).get("Ready", {}).get("status") == "True")
-
-
 def _has_failed_and_was_replaced(pod: dict[str, Any]) -> bool:
     return pod["status"].get("phase") == "Failed" and _owner(pod)[0] == "Job"
-
-
-def why_not_running(pod: dict[str, Any]) -> str:
-    conditions = _conditions(pod)
-    scheduled = conditions.get("PodScheduled", {})
-    if scheduled.get("status") == "False":
-        return scheduled.get("message") or scheduled.get("reason", "not scheduled")
-    for container in pod["status"].get("containerStatuses", []):
-        for state in ("waiting", "terminated"):
-            if found := container.get("state", {}).get(state):
-                return f"{container['name']}: {found.get('reason', state)} {found.get('message', '')}".strip()
-    if pod["spec"].get("schedulingGates"):
-        return "held by a scheduling gate"
-    return pod["status"].get("message") or ("not ready yet" if scheduled else "not looked at by its scheduler yet")

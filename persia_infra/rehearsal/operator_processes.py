@@ -12,83 +12,34 @@ import json
 import re
 import socket
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from persia_infra.kube.programs import OperatorProgram
 from persia_infra.rehearsal.control_plane import ControlPlane, PartFailed, answers, free_ports, write_private
 from persia_infra.rehearsal.observation import Observer
 from persia_infra.rehearsal.toolchain import Toolchain
 
 TOKEN_SECONDS = 24 * 3600
-MPI_HEALTH_PORT = 8080
 
 Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class _Known:
-    """How an operator's program is started outside a pod."""
-
-    program: str
-    health: str | None
-    """Where it says that it is up; without one, its first request says so."""
-    credentials: str | None = None
-    """The flag that names a kubeconfig; KUBECONFIG is set in any case."""
-    service: str | None = None
-    """The Service that leads to it."""
-    added: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-
-
-KNOWN = {
-    "nats-operator": _Known(
-        "nats-operator",
-        "http://127.0.0.1:{port}/readyz",
-        "--debug-kube-config-path",
-        added=("--listen-addr=127.0.0.1:{port}",),
-    ),
-    "mpi-operator": _Known(
-        "mpi-operator", f"http://127.0.0.1:{MPI_HEALTH_PORT}/healthz", added=("--monitoring-port=0",)
-    ),
-    "paddle-operator": _Known(
-        "paddle-operator",
-        "http://127.0.0.1:{port}/readyz",
-        added=("--metrics-bind-address=127.0.0.1:{other}", "--health-probe-bind-address=127.0.0.1:{port}"),
-        # Its leader lock is looked for in the namespace of the pod, which a process has not.
-        left_out=("--leader-elect",),
-    ),
-    "persia-operator": _Known("persia-operator", None, left_out=("persia-k8s-utils", "operator")),
-    "volcano-scheduler": _Known(
-        "vc-scheduler",
-        "http://127.0.0.1:{port}/healthz",
-        "--kubeconfig",
-        added=("--healthz-address=127.0.0.1:{port}", "--listen-address=127.0.0.1:{other}"),
-    ),
-    "volcano-admission": _Known(
-        "vc-webhook-manager",
-        None,
-        "--kubeconfig",
-        "volcano-admission-service",
-        ("--listen-address=127.0.0.1", "--port={port}", "--healthz-address=127.0.0.1:{other}"),
-    ),
-    "volcano-controllers": _Known(
-        "vc-controller-manager",
-        "http://127.0.0.1:{port}/healthz",
-        "--kubeconfig",
-        added=("--healthz-address=127.0.0.1:{port}", "--listen-address=127.0.0.1:{other}"),
-    ),
-}
-"""By the name of the Deployment."""
-
-
 class OperatorProcesses:
-    """Those of one control plane."""
+    """Runs the operators that are deployed on one control plane."""
 
-    def __init__(self, control_plane: ControlPlane, tools: Toolchain) -> None:
+    def __init__(self, control_plane: ControlPlane, tools: Toolchain, programs: Iterable[OperatorProgram]) -> None:
+        """Starts nothing yet.
+
+        Args:
+            control_plane: Where the operators are deployed.
+            tools: Holds the operators' programs.
+            programs: How the program of each Deployment is started.
+        """
         self._control_plane = control_plane
         self._tools = tools
+        self._programs = {program.deployment: program for program in programs}
         self._observer = Observer(control_plane.kubeconfig)
         self._running: dict[str, int] = {}
         log = control_plane.audit_log
@@ -110,12 +61,12 @@ class OperatorProcesses:
         return held
 
     def deployed(self) -> list[tuple[str, str]]:
-        """Namespace and name of the Deployments whose programs are known here."""
+        """Namespace and name of the deployed operators whose programs are known."""
         found = self._observer.get("/apis/apps/v1/deployments")["items"]
         names = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in found]
-        known = [(namespace, name) for namespace, name in names if name in KNOWN]
-        # Webhooks first: what the others ask for may have to pass them.
-        return sorted(known, key=lambda one: KNOWN[one[1]].service is None)
+        known = [(namespace, name) for namespace, name in names if name in self._programs]
+        # Webhooks first: what the others request may have to pass them.
+        return sorted(known, key=lambda each: self._programs[each[1]].service is None)
 
     def start_all(self, progress: Progress) -> list[str]:
         """Starts what is deployed, known and not running yet; the names."""
@@ -139,7 +90,7 @@ class OperatorProcesses:
         startable = (
             (namespace, name)
             for namespace, name in self.deployed()
-            if name not in self._running and self._has_its_service(namespace, KNOWN[name])
+            if name not in self._running and self._has_its_service(namespace, self._programs[name])
         )
         return next(startable, None)
 
@@ -156,7 +107,7 @@ class OperatorProcesses:
             name: Of the Deployment.
             program: Another build of it than the pinned one.
         """
-        known = KNOWN[name]
+        known = self._programs[name]
         deployment = self._observer.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}")
         pod = deployment["spec"]["template"]["spec"]
         container = pod["containers"][0]
@@ -164,17 +115,17 @@ class OperatorProcesses:
         folder = self._control_plane.folder / "operators" / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         kubeconfig = self._kubeconfig(namespace, account, folder / "kubeconfig")
-        port, other = free_ports(2)
-        arguments = [text for text in container.get("args", []) if text not in known.left_out]
+        port, other_port = free_ports(2)
+        arguments = [text for text in container.get("args", []) if text not in known.left_out_arguments]
         variables = {
             entry["name"]: entry.get("value") or _field(entry, namespace, name) for entry in container.get("env", [])
         }
         for mounted, files in self._files(namespace, pod, container, folder):
             arguments = [text.replace(mounted, str(files)) for text in arguments]
             variables = {key: text.replace(mounted, str(files)) for key, text in variables.items()}
-        if known.credentials:
-            arguments.append(f"{known.credentials}={kubeconfig}")
-        arguments += [text.format(port=port, other=other) for text in known.added]
+        if known.kubeconfig_flag:
+            arguments.append(f"{known.kubeconfig_flag}={kubeconfig}")
+        arguments += [text.format(port=port, other_port=other_port) for text in known.added_arguments]
         variables |= {"KUBECONFIG": str(kubeconfig), "HOME": str(folder), "TMPDIR": str(folder)}
         if known.service:
             self._route(namespace, known.service, port)
@@ -197,13 +148,13 @@ class OperatorProcesses:
         events = (json.loads(line) for line in lines if user in line and line.endswith("}"))
         return [event for event in events if event["user"]["username"] == user]
 
-    def _has_its_service(self, namespace: str, known: _Known) -> bool:
+    def _has_its_service(self, namespace: str, known: OperatorProgram) -> bool:
         if known.service is None:
             return True
         found = self._observer.get(f"/api/v1/namespaces/{namespace}/services")["items"]
         return known.service in {item["metadata"]["name"] for item in found}
 
-    def _is_up(self, known: _Known, namespace: str, account: str, port: int) -> Callable[[], bool]:
+    def _is_up(self, known: OperatorProgram, namespace: str, account: str, port: int) -> Callable[[], bool]:
         if known.health:
             return answers(known.health.format(port=port))
         if known.service:

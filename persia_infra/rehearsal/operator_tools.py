@@ -1,8 +1,8 @@
-"""The programs of the operators and of PERSIA's own servers, had only when something asks for them.
+"""The programs of operators and of PERSIA's own servers, built or fetched only when something asks for them.
 
-The operators that are written in Go are built as every other program is, from the modules pinned under
-`tools/`. PERSIA's come inside its wheel, which pip fetches with the hash pinned in `tools/persia`. nats-server
-comes as a binary with the `rehearsal` extra of this package.
+Operators that are written in Go are built like every other program, from the modules pinned under `tools/`.
+PERSIA's programs are inside its wheel, which pip fetches with the hash pinned in `tools/persia`. nats-server comes
+as a binary with the `rehearsal` extra of this package.
 
 Out of scope: PERSIA on anything but Linux x86-64, for which it was never published.
 """
@@ -15,54 +15,19 @@ import sys
 import sysconfig
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
+from persia_infra.kube.programs import GoSource, OperatorProgram, WheelSource
 from persia_infra.rehearsal.toolchain import (
     Progress,
-    Source,
     Toolchain,
     ToolMissing,
     built_programs,
     cache_folder,
     locked,
-    main,
     tools_folder,
 )
-
-NATS_OPERATOR = Source(
-    "nats-operator",
-    "github.com/nats-io/nats-operator",
-    ("github.com/nats-io/nats-operator/cmd/operator",),
-    1,
-    program="nats-operator",
-)
-MPI_OPERATOR = Source(
-    "mpi-operator",
-    "github.com/kubeflow/mpi-operator",
-    ("github.com/kubeflow/mpi-operator/cmd/mpi-operator",),
-    3,
-    program="mpi-operator",
-)
-MPI_OPERATOR_BEFORE = Source(
-    "mpi-operator-0.7",
-    "github.com/kubeflow/mpi-operator",
-    ("github.com/kubeflow/mpi-operator/cmd/mpi-operator",),
-    3,
-    program="mpi-operator-0.7",
-)
-"""What upgrades start from."""
-PADDLE_OPERATOR = Source(
-    "paddle-operator",
-    "github.com/paddleflow/paddle-operator",
-    ("github.com/paddleflow/paddle-operator",),
-    1,
-    program="paddle-operator",
-)
-VOLCANO = tuple(
-    Source("volcano", "volcano.sh/volcano", (f"volcano.sh/volcano/cmd/{part}",), minutes, program=f"vc-{part}")
-    for part, minutes in (("scheduler", 3), ("controller-manager", 1), ("webhook-manager", 1))
-)
-OPERATORS: tuple[Source, ...] = (NATS_OPERATOR, PADDLE_OPERATOR, MPI_OPERATOR, *VOLCANO)
 
 PERSIA_PROGRAMS = {
     "persia-operator": "persia/operator",
@@ -70,18 +35,30 @@ PERSIA_PROGRAMS = {
     "persia-embedding-parameter-server": "persia/persia-embedding-parameter-server",
     "persia-embedding-worker": "persia/persia-embedding-worker",
 }
-"""Name of each program, and where it is in the wheel."""
+"""Where each program is in the wheel."""
 PERSIA_LAUNCHER = tuple(f"persia/{module}.py" for module in ("launcher", "env", "logger", "utils"))
 """persia-launcher, without the package around it, which needs torch."""
 
 
-def ensure_operators(progress: Progress, *, also: tuple[Source, ...] = ()) -> Toolchain:
-    """Every operator's program, PERSIA's included; about 10 minutes on 2 cores where nothing is built yet."""
-    return Toolchain(built_programs([*OPERATORS, *also], progress) | ensure_persia(progress).programs)
+def ensure_operators(
+    programs: Sequence[OperatorProgram], progress: Progress, *, also: Sequence[GoSource] = ()
+) -> Toolchain:
+    """Builds or fetches the programs of operators; all of them take about 10 minutes on 2 cores, once.
+
+    Args:
+        programs: The programs of the operators.
+        progress: Is told what is built.
+        also: Further sources to build.
+    """
+    sources = [program.source for program in programs]
+    found = built_programs([*(source for source in sources if isinstance(source, GoSource)), *also], progress)
+    if any(isinstance(source, WheelSource) for source in sources):
+        found |= ensure_persia(progress).programs
+    return Toolchain(found | {each.program: each.source for each in programs if isinstance(each.source, Path)})
 
 
 def ensure_persia(progress: Progress) -> Toolchain:
-    """PERSIA's operator, its embedding servers, and the nats-server that they meet at."""
+    """Returns PERSIA's operator, its embedding servers, and the nats-server that connects them."""
     pins = tools_folder() / "persia" / "requirements.txt"
     files = " ".join((*PERSIA_PROGRAMS.values(), *PERSIA_LAUNCHER))
     place = cache_folder() / "tools" / f"persia-{hashlib.sha256(pins.read_bytes() + files.encode()).hexdigest()[:12]}"
@@ -115,14 +92,10 @@ def _unpack(pins: Path, place: Path) -> None:
 
 
 def _nats_server() -> Path:
-    """From the environment that Python runs in, else from PATH."""
+    """Returns the nats-server of the environment that Python runs in, else the one on PATH."""
     beside = Path(sysconfig.get_path("scripts")) / "nats-server"
     if beside.is_file():
         return beside
     if found := shutil.which("nats-server"):
         return Path(found)
     raise ToolMissing("nats-server is not installed: pip install 'persia-infra[rehearsal]'")
-
-
-if __name__ == "__main__":
-    main(lambda progress: ensure_operators(progress, also=(MPI_OPERATOR_BEFORE,)))

@@ -1,7 +1,7 @@
-"""A rehearsal: the whole `pulumi up` of a stack on a control plane of its own, and the verdict.
+"""A rehearsal: the whole `pulumi up` of a stack on its own control plane, and the verdict.
 
-The program that is deployed does not know that it is rehearsed. Out of scope: how long real machines take to
-come up, whether Google has them, whether images exist and what runs inside the containers.
+The deployed program cannot tell that it is rehearsed. Out of scope: how long real machines take to start, whether
+Google has them in stock, whether images exist and what runs inside the containers.
 """
 
 import importlib.metadata
@@ -10,12 +10,13 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from persia_infra.kube.programs import OperatorProgram
 from persia_infra.rehearsal import toolchain
 from persia_infra.rehearsal.control_plane import ControlPlane
 from persia_infra.rehearsal.engine import Engine, Event, Outcome
@@ -34,7 +35,7 @@ Progress = Callable[[str], None]
 
 @dataclass
 class Report:
-    """What `rehearse --json` prints."""
+    """The result of a rehearsal, as `rehearse --json` prints it."""
 
     stack: str
     engine: str = ""
@@ -49,7 +50,7 @@ class Report:
     changed_by_second_up: list[str] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
     operators: dict[str, int] = field(default_factory=dict)
-    """Memory of each operator that ran, in MiB."""
+    """The memory of each operator that ran, in MiB."""
 
     @property
     def passed(self) -> bool:
@@ -123,7 +124,7 @@ class Rehearsal:
 
 
 def installed_kubernetes_plugin() -> Path | None:
-    """The official plugin of exactly the version that the program's `pulumi_kubernetes` asks for."""
+    """Returns the installed official plugin if it has exactly the version of `pulumi_kubernetes`."""
     home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
     plugin = home / "plugins" / f"resource-kubernetes-v{importlib.metadata.version('pulumi-kubernetes')}"
     return plugin if (plugin / "pulumi-resource-kubernetes").is_file() else None
@@ -134,19 +135,25 @@ def rehearse(
     stack: str,
     *,
     destroy: bool = False,
-    with_operators: bool = False,
+    operators: Sequence[OperatorProgram] = (),
     progress: Progress = lambda _: None,
     keep: Callable[[Rehearsal, Engine, Report], None] | None = None,
 ) -> Report:
-    """Goes through all of it; `keep` is called at the end, with everything still running.
+    """Rehearses a stack: preview, up, a second up, and with `destroy` also destroy.
 
-    With operators, those that the stack deploys run as processes, so that its jobs come to life.
+    Args:
+        project: Folder of the Pulumi project.
+        stack: Name of the stack.
+        destroy: Whether to destroy the stack at the end and report what is left.
+        operators: Programs of operators; those that the stack deploys run as processes, so that its jobs start.
+        progress: Called with one line for each step.
+        keep: Called at the end, while everything still runs; nothing is destroyed then.
     """
     report = Report(stack)
     clock = _Clock(report.seconds)
     with clock.phase("tools"):
         tools = toolchain.ensure(progress)
-        operator_tools = ensure_operators(progress) if with_operators else None
+        operator_tools = ensure_operators(operators, progress) if operators else None
     started = time.monotonic()
     with Rehearsal.start(tools, progress) as rehearsal:
         report.seconds["control plane"] = time.monotonic() - started
@@ -155,14 +162,14 @@ def rehearse(
         before = rehearsal.observer.objects() if destroy else set()
         engine = rehearsal.engine(project, stack)
         report.engine = engine.version
-        operators = OperatorProcesses(rehearsal.control_plane, operator_tools) if operator_tools else None
+        processes = OperatorProcesses(rehearsal.control_plane, operator_tools, operators) if operator_tools else None
         try:
-            _deploy(rehearsal, engine, report, clock, progress, operators)
+            _deploy(rehearsal, engine, report, clock, progress, processes)
             if destroy and not keep:
                 _destroy(rehearsal, engine, report, clock, progress, before)
-                if operators:
-                    # An operator whose rights are gone ends by itself, sooner or later.
-                    operators.stop_all()
+                if processes:
+                    # Without its rights an operator would end by itself, and count as a failed part.
+                    processes.stop_all()
         finally:
             rehearsal.control_plane.check_alive()
         if keep:
@@ -216,13 +223,13 @@ def _deploy(
 
 
 def _errors_of(up: Outcome, stuck: "StuckPods") -> list[str]:
-    """Of a cancelled update only why it was: the engine's words on being cancelled would hide it."""
+    """Returns the errors of an update; for a cancelled one only the reason, not the engine's own messages."""
     if not up.stopped:
         return list(up.errors)
     pods = stuck.last.pending
     return [
-        f"{len(pods)} pods stayed pending for {STUCK_AFTER_SECONDS:.0f} s while no pool could grow: "
-        "pulumi up would have waited for them in vain, so it was cancelled"
+        f"{len(pods)} pods stayed pending for {STUCK_AFTER_SECONDS:.0f} s and no pool could grow, so pulumi up was "
+        "cancelled: change what the reasons of the pending pods name (pool sizes, requests, selectors, taints)"
     ]
 
 
@@ -244,14 +251,14 @@ def _destroy(
     report.errors += destroyed.errors
     if protected := [entry["urn"].rsplit("::", 1)[-1] for entry in engine.resources() if entry.get("protect")]:
         report.errors.append(
-            f"{', '.join(protected)} is protected, so destroy is refused here as it would be for real: "
-            "turn the protection off (deletionProtection: false), run up, then destroy"
+            f"{', '.join(protected)}: protected, so destroy is refused as it would be on Google Cloud: "
+            "set deletionProtection to false, run up, then destroy"
         )
     report.left_behind = sorted(rehearsal.observer.objects() - before)
 
 
 def _settled(observer: Observer, progress: Progress, quiet_seconds: float = 0.0) -> Pods:
-    """Waits for what `up` itself did not wait for, and until no new pods come for so many seconds."""
+    """Waits until all pods run and no new ones have appeared for `quiet_seconds`, or until they are stuck."""
     deadline = time.monotonic() + SETTLE_WITHIN_SECONDS
     stuck = StuckPods(observer)
     wanted, since = -1, time.monotonic()
@@ -267,7 +274,7 @@ def _settled(observer: Observer, progress: Progress, quiet_seconds: float = 0.0)
 
 
 class StuckPods:
-    """Whether pods have been pending for so long, with nothing moving, that they will stay so."""
+    """Detects pods that stay pending while nothing else changes."""
 
     def __init__(self, observer: Observer, clock: Callable[[], float] = time.monotonic) -> None:
         self._observer = observer
@@ -277,6 +284,7 @@ class StuckPods:
         self.last = Pods(0, (), ())
 
     def for_too_long(self) -> bool:
+        """Looks again, and returns whether pods have been pending for too long without any change."""
         self.last = self._observer.pods()
         seen = (frozenset(self.last.pending), self.last.running, self._observer.nodes().total())
         if seen != self._seen or not self.last.pending:

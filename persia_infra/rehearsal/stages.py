@@ -1,14 +1,14 @@
-"""How the simulated nodes and their pods behave: the Stage objects that kwok plays.
+"""The behaviour of simulated nodes and their pods, as Stage objects for kwok.
 
-A node becomes Ready (kwok itself renews its lease). A pod that is bound runs and is ready at once, its init containers
-done; a pod of a Job then succeeds; a pod that is being deleted goes. Sizes, labels and taints of a node are
-set by whoever makes it. Out of scope: failing containers and slow image pulls.
+A node becomes Ready (kwok itself renews its lease). A pod that is bound to a node runs and is ready at once, with its
+init containers completed; a pod of a Job then succeeds; a pod that is being deleted disappears. Sizes, labels and
+taints of a node are set by whoever creates it. Out of scope: failing containers and slow image pulls.
 """
 
 from typing import Any
 
 KEEPS_RUNNING = "rehearsal.persia-infra/keeps-running"
-"""An annotation, whatever its value: the pod of a Job that has it does not succeed by itself."""
+"""An annotation with any value: a pod of a Job with it keeps running instead of succeeding."""
 
 _READY = '.status.conditions.[] | select( .type == "Ready" ) | .status'
 

@@ -1,9 +1,9 @@
-"""Runs the parts of a rehearsal in a process of its own, so that they end whatever happens to the parent.
+"""Runs the parts of a rehearsal below a separate process, so that they end whatever happens to the parent.
 
-The supervisor starts what it is told to on its standard input. When that closes (the parent stopped it, or
-died, even by kill -9), it ends every process it started and removes the rehearsal's folder.
+The supervisor reads requests from its standard input. When that closes (the parent closed it, or died, even by
+kill -9), it ends every process it started and removes the rehearsal's folder.
 
-Out of scope: restarting a part that ended; a rehearsal whose part ended has failed.
+Out of scope: restarting a part that ended; the rehearsal has failed then.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ GRACE_SECONDS = 1.0
 
 
 class Supervisor:
-    """The parent's end."""
+    """The parent's side of the supervisor."""
 
     def __init__(self, folder: Path) -> None:
         self._process = subprocess.Popen(
@@ -36,7 +36,14 @@ class Supervisor:
         self._asking = threading.Lock()
 
     def start(self, name: str, command: Sequence[str | Path], *, log: Path, environment: Mapping[str, str]) -> int:
-        """The process id. It runs in the rehearsal's folder; both output streams go to the log."""
+        """Starts a part in the rehearsal's folder, with both output streams in the log.
+
+        Returns:
+            The process id.
+
+        Raises:
+            OSError: The part cannot be started, or the supervisor has ended.
+        """
         answer = self._ask(
             {
                 "start": name,
@@ -50,14 +57,15 @@ class Supervisor:
         return int(answer["pid"])
 
     def stop(self, name: str) -> None:
-        """Ends one part; from then on it counts as never started."""
+        """Ends a part and forgets it, so that it does not count as ended."""
         self._ask({"stop": name})
 
     def ended(self) -> dict[str, int]:
-        """The parts that are no longer running, with their exit codes."""
+        """Returns the parts that no longer run, with their exit codes."""
         return self._ask({"ended": True})["ended"]
 
     def close(self) -> None:
+        """Ends every part, removes the folder, and waits until both are done."""
         if self._process.stdin and not self._process.stdin.closed:
             self._process.stdin.close()
         self._process.wait()
@@ -77,7 +85,10 @@ class Supervisor:
 
 
 def die_with_the_parent() -> None:
-    """To be called in a child before it runs its program. Linux only: elsewhere kill -9 of the parent leaves it."""
+    """Makes a child end with its parent; called before the child runs its program.
+
+    Only Linux can do this: on other systems a child outlives kill -9 of its parent.
+    """
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
@@ -102,7 +113,7 @@ def _start(request: dict[str, Any], parts: dict[str, subprocess.Popen[bytes]], f
 
 
 def _end(parts: dict[str, subprocess.Popen[bytes]]) -> None:
-    """The newest first: a part may need the older ones to end well."""
+    """Ends the newest parts first, since a part may need the older ones to shut down cleanly."""
     running = [process for process in reversed(parts.values()) if process.poll() is None]
     for process in running:
         process.terminate()

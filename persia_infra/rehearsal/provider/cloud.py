@@ -1,7 +1,7 @@
-"""The simulated Google Cloud of one rehearsal: what exists in it, and the one control plane that its cluster is.
+"""The simulated Google Cloud of one rehearsal: its resources, and the control plane that serves as its cluster.
 
 It lives as long as the process and keeps everything in memory. Permissions, quotas, and the network itself are
-out of scope: what is recorded here has no effect, except for clusters and node pools.
+out of scope: resources are only recorded, except for clusters and node pools.
 """
 
 import base64
@@ -31,7 +31,7 @@ NODES_WITHIN_SECONDS: Final = 120.0
 
 @dataclass
 class Record:
-    """Something that exists: what was asked for, and what Google answered."""
+    """An existing resource, with its inputs and Google's answer."""
 
     type: str
     inputs: Properties
@@ -40,7 +40,7 @@ class Record:
 
 @dataclass(frozen=True)
 class ControlPlaneAddress:
-    """Where the cluster's API server is, from the administrator's kubeconfig."""
+    """The address of the cluster's API server, from the administrator's kubeconfig."""
 
     endpoint: str
     ca_certificate: str
@@ -55,7 +55,7 @@ class ControlPlaneAddress:
 
 
 class Cloud:
-    """One for each rehearsal, shared by all of its providers; `start` and `stop` the autoscaler around its use."""
+    """The cloud of a rehearsal, shared by all of its providers; `start` and `stop` control the autoscaler."""
 
     def __init__(self, kubeconfig: Path, api: ClusterApi | None = None) -> None:
         self._kubeconfig = kubeconfig
@@ -83,7 +83,7 @@ class Cloud:
         return ControlPlaneAddress.read(self._kubeconfig)
 
     def kubernetes_version(self) -> str:
-        """As GKE writes it: `1.36.3-gke.1000`."""
+        """Returns the version in GKE's notation: `1.36.3-gke.1000`."""
         return f"{self.api.version().removeprefix('v').partition('+')[0]}-gke.1000"
 
     def find(self, object_id: str) -> Record | None:
@@ -91,29 +91,29 @@ class Cloud:
             return self._records.get(object_id)
 
     def of_type(self, type_token: str) -> list[str]:
-        """The ids of what exists of a type."""
+        """Returns the ids of all resources of a type."""
         with self._lock:
             return [object_id for object_id, record in self._records.items() if record.type == type_token]
 
     def claim(self, object_id: str, type_token: str, *, shared: bool) -> None:
-        """Takes the id for an object that is about to be made; `add` or `release` it afterwards.
+        """Reserves the id of an object that is about to be created; call `put` or `release` afterwards.
 
         Raises:
-            ProviderError: it exists; or it is a second cluster.
+            ProviderError: The object exists already, or it is a second cluster.
         """
         with self._lock:
             if not shared and (object_id in self._records or object_id in self._claimed):
                 raise ProviderError(
                     f"{object_id}: Google Cloud would refuse it: Error 409: it already exists: give it another name, "
-                    f"or take over what is there with `pulumi import {type_token} <name> {object_id}`"
+                    f"or import the existing one with `pulumi import {type_token} <name> {object_id}`"
                 )
             if type_token == CLUSTER:
                 others = self.of_type(CLUSTER)
                 others += [known for known in self._claimed if "/clusters/" in known and "/nodePools/" not in known]
                 if others:
                     raise ProviderError(
-                        f"{object_id}: a rehearsal has one control plane, and {others[0]} is on it: "
-                        "rehearse each cluster in a stack of its own"
+                        f"{object_id}: a rehearsal has only one control plane, and {others[0]} uses it: "
+                        "rehearse each cluster in its own stack"
                     )
             self._claimed.add(object_id)
 
@@ -129,7 +129,7 @@ class Cloud:
             self.api.add_storage_classes()
 
     def remove(self, object_id: str) -> None:
-        """Takes it out, and what is inside it: a cluster's node pools go with the cluster."""
+        """Removes an object with everything inside it: a cluster's node pools are removed with the cluster."""
         with self._lock:
             removed = self._records.get(object_id)
             inside = f"{object_id}/nodePools/"
@@ -142,7 +142,7 @@ class Cloud:
             self.api.remove_storage_classes()
 
     def refuse_if_in_use(self, object_id: str, record: Record) -> None:
-        """Google keeps a network that still has subnetworks."""
+        """Raises ProviderError for a network that still has subnetworks, as Google does."""
         if record.type != NETWORK:
             return
         with self._lock:
@@ -163,10 +163,10 @@ class Cloud:
         timeout: float,
         cancelled: threading.Event,
     ) -> None:
-        """Makes the nodes and waits until they are ready.
+        """Creates the nodes and waits until they are ready.
 
         Raises:
-            InitializationFailed: the nodes are there but some did not become ready in time.
+            InitializationFailed: The nodes exist, but some did not become ready in time.
         """
         pool = LivePool(plan, self.api)
         with self._lock:
@@ -188,18 +188,20 @@ class Cloud:
         self._settle(pool, object_id, outputs, inputs, timeout, cancelled)
 
     def delete_pools(self, prefix: str, timeout: float, cancelled: threading.Event) -> None:
-        """The pool of that id, or every pool of the cluster of that id."""
+        """Deletes the pool with this id, or every pool of the cluster with this id."""
         with self._lock:
             leaving = {key: pool for key, pool in self._pools.items() if key == prefix or key.startswith(f"{prefix}/")}
         for object_id, pool in leaving.items():
             pool.close()
             if left := pool.wait_until_gone(timeout or NODES_WITHIN_SECONDS, cancelled):
-                raise ProviderError(f"{object_id}: {len(left)} nodes are still there, {left[0]} among them: try again")
+                raise ProviderError(
+                    f"{object_id}: {len(left)} nodes still exist, for example {left[0]}: run the command again"
+                )
             with self._lock:
                 self._pools.pop(object_id, None)
 
     def pool_size(self, object_id: str) -> dict[str, int] | None:
-        """Nodes by zone, counted; None for what is no pool."""
+        """Returns the number of nodes by zone, or None if the id is not a pool's."""
         with self._lock:
             pool = self._pools.get(object_id)
         return pool.nodes_by_zone() if pool else None
@@ -211,7 +213,7 @@ class Cloud:
             self.api.serve_load_balancers()
 
     def grow_pools(self) -> None:
-        """One look of the autoscaler."""
+        """Adds the nodes that waiting pods need at the moment."""
         with self._lock:
             pools = [pool for pool in self._pools.values() if pool.plan.limits]
         if not pools or not (waiting := [pod for pod in self.api.waiting_pods() if is_waiting(pod)]):
@@ -231,8 +233,8 @@ class Cloud:
 
     def _pool(self, object_id: str) -> LivePool:
         with self._lock:
-            if found := self._pools.get(object_id):
-                return found
+            if pool := self._pools.get(object_id):
+                return pool
         raise not_found(object_id)
 
     @staticmethod
@@ -245,19 +247,20 @@ class Cloud:
         cancelled: threading.Event,
     ) -> None:
         if left := pool.wait_until_ready(timeout or NODES_WITHIN_SECONDS, cancelled):
-            reason = f"{len(left)} nodes did not become ready in time, {left[0]} among them"
+            reason = f"{len(left)} nodes did not become ready in time, for example {left[0]}"
             raise InitializationFailed(object_id, outputs, inputs, [reason])
 
 
 def not_found(object_id: str) -> ProviderError:
+    """Returns the error for an object that no longer exists."""
     return ProviderError(
-        f"{object_id}: Google Cloud has no such object (Error 404): it was deleted behind the stack's back; "
+        f"{object_id}: Google Cloud has no such object (Error 404): it was deleted outside of Pulumi; "
         "run `pulumi refresh`, then `pulumi up`"
     )
 
 
 def cluster_outputs(cloud: Cloud, object_id: str, outputs: Properties, zones: list[str]) -> Properties:
-    """A cluster's answers: the endpoint and CA are those of the real control plane."""
+    """Returns the outputs of a cluster; endpoint and CA are those of the real control plane."""
     address, version = cloud.control_plane(), cloud.kubernetes_version()
     endpoints: dict[str, Any] = outputs.get("controlPlaneEndpointsConfig") or {}
     dns: dict[str, Any] = endpoints.get("dnsEndpointConfig") or {}

@@ -1,8 +1,8 @@
-"""The Google Cloud package, simulated: it answers the Pulumi engine in the place of pulumi-gcp.
+"""The simulated Google Cloud package: it answers the Pulumi engine instead of pulumi-gcp.
 
-A cluster is the rehearsal's own control plane, a node pool is nodes on it; every other type is recorded, with
-plausible answers. Refusals are those a user would meet on Google Cloud for the same program. Out of scope:
-Autopilot, permissions, quotas and prices.
+A cluster is the rehearsal's own control plane, and a node pool becomes nodes on it; every other type is recorded,
+with plausible answers. It refuses what Google Cloud would refuse. Out of scope: Autopilot, permissions, quotas and
+prices.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ from copy import deepcopy
 from difflib import get_close_matches
 from importlib.metadata import version as installed_version
 
+from persia_infra.kube.api import ApiError
 from persia_infra.rehearsal.provider.cloud import Cloud, Record, cluster_outputs, not_found
 from persia_infra.rehearsal.provider.gcp_changes import difference
 from persia_infra.rehearsal.provider.gcp_types import (
@@ -46,11 +47,11 @@ _CLUSTER_BLOCKS = (
     ("privateClusterConfig", "publicEndpoint"),
     ("controlPlaneEndpointsConfig", "dnsEndpointConfig", "endpoint"),
 )
-"""What Google fills in inside blocks that the program may give."""
+"""Values that Google fills in inside blocks which the program may set."""
 
 
 class Gcp:
-    """One configured provider of the package; what exists is in the shared `Cloud`."""
+    """One configured provider of the package; the resources are in the shared `Cloud`."""
 
     name = "gcp"
     version = installed_version("pulumi-gcp")
@@ -71,18 +72,20 @@ class Gcp:
         filled = []
         if "name" in kind.inputs and "name" not in inputs and "namePrefix" not in inputs:
             kept = olds.get("name") if "name" in (olds.get("__defaults") or []) else None
-            if name := kept or _made_up_name(urn.name, seed):
+            if name := kept or _automatic_name(urn.name, seed):
                 inputs["name"] = name
                 filled.append("name")
             else:
-                failures.append(CheckFailure("name", "no name is set, and pulumi:autonaming is disabled: set it"))
+                failures.append(CheckFailure("name", "no name is set, and pulumi:autonaming is disabled: set a name"))
         if "project" in kind.inputs and "project" not in inputs:
             if project := self._settings.get("project"):
                 inputs["project"] = project
                 filled.append("project")
             else:
                 failures.append(
-                    CheckFailure("project", "no project is set: `pulumi config set gcp:project <id>`, or set it here")
+                    CheckFailure(
+                        "project", "no project is set: run `pulumi config set gcp:project <id>`, or set it here"
+                    )
                 )
         inputs["__defaults"] = filled
         return inputs, failures
@@ -107,14 +110,14 @@ class Gcp:
         try:
             plans = self._pool_plans(kind, new_id, inputs)
             outputs = self._answer(kind, new_id, inputs, plans)
-        except ProviderError:
+        except (ProviderError, ApiError):
             self._cloud.release(new_id)
             raise
         self._cloud.put(new_id, Record(kind.token, deepcopy(inputs), outputs))
         try:
             for pool_id, plan in plans.items():
                 self._cloud.make_pool(pool_id, plan, outputs, inputs, timeout, self._cancelled)
-        except ProviderError:
+        except (ProviderError, ApiError):
             self._cloud.delete_pools(new_id, timeout, self._cancelled)
             self._cloud.remove(new_id)
             raise
@@ -175,8 +178,8 @@ class Gcp:
             )
         if urn.type == CLUSTER and outputs.get("deletionProtection", True):
             raise ProviderError(
-                f"{object_id}: deletionProtection is on, so the cluster stays: set deletion_protection to false, "
-                "run `pulumi up`, then delete or replace it"
+                f"{object_id}: deletionProtection is on, so the cluster cannot be deleted: "
+                "set deletion_protection to false, run `pulumi up`, then delete or replace it"
             )
         self._cloud.refuse_if_in_use(object_id, record)
         if urn.type in {CLUSTER, NODE_POOL}:
@@ -216,7 +219,7 @@ class Gcp:
                 zones = zones_of(region)
                 return {**arguments, "id": f"projects/{project}/regions/{region}", "project": project, "names": zones}
         raise ProviderError(
-            f"{token}: the rehearsal doesn't simulate this lookup: pass the value to the program as configuration"
+            f"{token}: this lookup is not simulated in a rehearsal: pass the value to the program as configuration"
         )
 
     def cancel(self) -> None:
@@ -244,19 +247,19 @@ class Gcp:
         return outputs
 
     def _pool_plans(self, kind: ResourceType, new_id: str, inputs: Properties) -> dict[str, PoolPlan]:
-        """The node pools that come with it: itself, or those written inside a cluster, or a cluster's default pool."""
+        """Returns the plans of a resource's node pools: itself, those inside a cluster, or the default pool."""
         if kind.token == NODE_POOL:
             return {new_id: self._plan(new_id, inputs)}
         if kind.token != CLUSTER:
             return {}
         if inputs.get("enableAutopilot"):
-            raise ProviderError(f"{new_id}: the rehearsal doesn't simulate Autopilot: describe the node pools instead")
+            raise ProviderError(f"{new_id}: Autopilot is not simulated in a rehearsal: describe the node pools instead")
         pools = [dict(pool) for pool in inputs.get("nodePools") or []]
         if not pools and int(inputs.get("initialNodeCount") or 0) < 1:
             raise ProviderError(
                 f"{new_id}: Google Cloud would refuse it: Error 400: "
                 "Cluster.initial_node_count must be greater than zero: set initial_node_count to 1, "
-                "with remove_default_node_pool when the pools are resources of their own"
+                "with remove_default_node_pool if the pools are separate resources"
             )
         if not pools and not inputs.get("removeDefaultNodePool"):
             pools = [
@@ -279,7 +282,7 @@ class Gcp:
             if record is None:
                 raise ProviderError(
                     f"{pool_id}: Google Cloud would refuse it: Error 404: no cluster {cluster_id}: "
-                    "take the pool's cluster and location from the cluster's own outputs"
+                    "take the pool's cluster and location from the outputs of the cluster"
                 )
             cluster = record.inputs
         _, project, _, location, _, name = cluster_id.split("/")
@@ -293,7 +296,7 @@ class Gcp:
 
 
 def _refuse_as_the_api(kind: ResourceType, inputs: Properties) -> None:
-    """Holds clusters and node pools against the API's messages and documented rules, in a preview as well."""
+    """Checks clusters and node pools against the API's messages and documented rules, also in a preview."""
     try:
         if kind.token == CLUSTER:
             bad = list(refused_in_cluster(cluster_message(inputs)))
@@ -304,8 +307,8 @@ def _refuse_as_the_api(kind: ResourceType, inputs: Properties) -> None:
     except Malformed as malformed:
         bad = list(malformed.fields)
     if bad:
-        named = inputs.get("name")
-        where = f"{kind.kind} {named}" if isinstance(named, str) else kind.kind
+        name = inputs.get("name")
+        where = f"{kind.kind} {name}" if isinstance(name, str) else kind.kind
         reasons = "; ".join(map(str, bad))
         raise ProviderError(f"{where}: Google Cloud would refuse it: Error 400: INVALID_ARGUMENT: {reasons}")
 
@@ -322,8 +325,8 @@ def _previewed(kind: ResourceType, inputs: Properties) -> Properties:
     return outputs
 
 
-def _made_up_name(resource_name: str, seed: bytes) -> str | None:
-    """As pulumi-gcp makes names, unless the project's `pulumi:autonaming` has its own way."""
+def _automatic_name(resource_name: str, seed: bytes) -> str | None:
+    """Returns a name as pulumi-gcp would choose it, or as the project's `pulumi:autonaming` configures it."""
     rules = seed if isinstance(seed, Seed) else Seed(seed)
     if rules.naming == "disable":
         return None

@@ -1,7 +1,8 @@
-"""Which changes of a Google Cloud resource are made in place and which need a new one, as the provider has it.
+"""Decides which changes of a Google Cloud resource are updates in place and which are replacements.
 
-Node pools: the machine type, disk type, disk size and image are changed in place (Google then replaces the
-nodes one batch after another); GPUs, Spot, local SSDs, the service account and the initial node count are not.
+The rules are those of pulumi-gcp. For node pools, machine type, disk type, disk size and image are changed in
+place (Google then replaces the nodes in batches); GPUs, Spot, local SSDs, the service account and the initial node
+count need a new pool.
 """
 
 import ipaddress
@@ -102,13 +103,13 @@ _REPLACING: Final[dict[str, ChangeKind]] = {
 
 
 def difference(kind: ResourceType, old: Properties, new: Properties) -> Difference:
-    """What changed between two sets of inputs.
+    """Returns the differences between two sets of inputs.
 
-    A resource whose name the user chose is deleted before its replacement is made, since the two can't be there
-    at once; one with a made-up name gets its replacement first.
+    A resource whose name the user chose is deleted before its replacement is created, since both cannot exist at
+    the same time; a resource with an automatic name is replaced first and deleted afterwards.
     """
     replaced_by = _EVERYWHERE | _REPLACED_BY.get(kind.token, frozenset())
-    found = Difference()
+    result = Difference()
     for path, before, after in _changes("", old, new):
         plain = re.sub(r"\[\d+\]", "", path)
         if plain.startswith("__") or _same_reference(plain, before, after):
@@ -119,12 +120,12 @@ def difference(kind: ResourceType, old: Properties, new: Properties) -> Differen
         )
         if plain == "ipCidrRange":
             forced = not _widens(before, after)
-        found.detailed[path] = _REPLACING[change] if forced else change
-    if found.replaces:
+        result.detailed[path] = _REPLACING[change] if forced else change
+    if result.replaces:
         chosen = "name" in new and "name" not in (new.get("__defaults") or [])
         renamed = new.get("name") != old.get("name")
-        found.delete_before_replace = kind.is_grant or (not renamed and chosen) or "name" not in kind.inputs
-    return found
+        result.delete_before_replace = kind.is_grant or (not renamed and chosen) or "name" not in kind.inputs
+    return result
 
 
 def _changes(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401
@@ -147,7 +148,7 @@ def _changes(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:  
 
 
 def _is_block(old: Any, new: Any) -> bool:  # noqa: ANN401
-    """Both are objects, or one is and the other is absent: then the change is in what they hold."""
+    """Whether to compare two values field by field: both are objects, or one is and the other is absent."""
     if isinstance(old, dict) and isinstance(new, dict):
         return True
     return bool((isinstance(new, dict) and new and old is None) or (isinstance(old, dict) and old and new is None))
@@ -160,7 +161,7 @@ def _join(path: str, key: str) -> str:
 
 
 def _same_reference(path: str, old: Any, new: Any) -> bool:  # noqa: ANN401
-    """A network given by its self link and by its bare name is the same network."""
+    """Whether two texts name the same resource, one by its self link and the other by its bare name."""
     if path.rpartition(".")[2] not in {"network", "subnetwork", "cluster", "router"}:
         return False
     if not isinstance(old, str) or not isinstance(new, str) or ("/" in old and "/" in new):

@@ -1,9 +1,9 @@
-"""What each type of the Google Cloud package takes and answers, and how Google names things.
+"""Inputs and outputs of each type of the Google Cloud package, and Google's names for resources.
 
-The shape of a type (inputs, outputs, which outputs are always set) is read from the installed Pulumi SDK's
-own source, so that every one of its types is known without a table of them, and without importing it. Values
-that only Google would know are made up, the same ones each time for the same id. What a value means to
-Google (quota, permissions, formats) is out of scope.
+The shape of a type (inputs, outputs, which outputs are always set) is read from the source of the installed Pulumi
+SDK, so that all of its types are known without a table, and without importing the SDK. Values that only Google
+would know are generated, always the same ones for the same id. What a value means to Google (quota, permissions,
+formats) is out of scope.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ _GETTER: Final = re.compile(
 
 @dataclass(frozen=True)
 class ResourceType:
-    """Property names as they go over the wire (`selfLink`); `always_set` are outputs that Google fills in."""
+    """A type with its property names on the wire (`selfLink`); `always_set` are outputs that Google fills in."""
 
     token: str
     inputs: frozenset[str]
@@ -48,36 +48,36 @@ class ResourceType:
 
     @property
     def kind(self) -> str:
-        """`subnetwork`, `nodePool`."""
+        """The kind without its service: `subnetwork`, `nodePool`."""
         return self.token.split(":")[1].partition("/")[2]
 
     @property
     def kept_outputs(self) -> frozenset[str]:
-        """Outputs that an update leaves as they were: ids, links, times of creation."""
+        """Outputs that an update does not change: ids, links, times of creation."""
         return frozenset(self.always_set) - self.inputs - {"effectiveLabels", "pulumiLabels"}
 
     @property
     def is_grant(self) -> bool:
-        """An IAM member, binding or policy, or an enabled API: no object of its own, granting it twice is no error."""
+        """Whether it is an IAM grant or an enabled API; granting the same twice is not an error."""
         return "IAM" in self.token or "Iam" in self.token or self.token == ENABLED_API
 
 
 @cache
 def resource_type(token: str) -> ResourceType:
-    """The type of that token.
+    """Returns the type with this token.
 
     Raises:
-        ProviderError: the installed SDK has no such type.
+        ProviderError: The installed SDK has no such type.
     """
-    found = re.fullmatch(r"gcp:(\w+)/\w+:(\w+)", token)
+    parts = re.fullmatch(r"gcp:(\w+)/\w+:(\w+)", token)
     package = find_spec("pulumi_gcp")
-    if found and package and package.submodule_search_locations:
-        service, name = found.groups()
+    if parts and package and package.submodule_search_locations:
+        service, name = parts.groups()
         file = Path(package.submodule_search_locations[0]) / service / f"{_snake_case(name)}.py"
         if file.is_file():
             return _read_type(token, name, file.read_text())
     raise ProviderError(
-        f"{token}: the installed pulumi_gcp has no such type: fix the type's name or upgrade pulumi_gcp"
+        f"{token}: the installed pulumi_gcp has no such type: correct the type's name or upgrade pulumi_gcp"
     )
 
 
@@ -108,18 +108,18 @@ def is_zone(location: str) -> bool:
 
 
 def zones_of(region: str) -> list[str]:
-    """Three zones, as a regional cluster gets when it names none."""
+    """Returns the three zones that a regional cluster gets by default."""
     letters = "bcd" if region in {"europe-west1", "us-east1"} else "abc"
     return [f"{region}-{letter}" for letter in letters]
 
 
 def last_segment(reference: str) -> str:
-    """The bare name in a name, id or self link."""
+    """Returns the bare name in a name, id or self link."""
     return reference.rstrip("/").rpartition("/")[2]
 
 
 def object_id(kind: ResourceType, inputs: Properties, settings: Properties) -> str:
-    """The id as Google writes it: `projects/P/regions/R/subnetworks/N`."""
+    """Returns the id in Google's notation: `projects/P/regions/R/subnetworks/N`."""
     project = inputs.get("project") or settings.get("project") or ""
     name = str(inputs.get("name", ""))
     if kind.is_grant:
@@ -162,8 +162,8 @@ def object_id(kind: ResourceType, inputs: Properties, settings: Properties) -> s
 
 def _cluster_id(inputs: Properties, project: str, settings: Properties) -> str:
     cluster = str(inputs["cluster"])
-    if found := re.search(r"projects/[^/]+/locations/[^/]+/clusters/[^/]+", cluster):
-        return found[0]
+    if full_id := re.search(r"projects/[^/]+/locations/[^/]+/clusters/[^/]+", cluster):
+        return full_id[0]
     return f"projects/{project}/locations/{_location(inputs, settings)}/clusters/{last_segment(cluster)}"
 
 
@@ -186,12 +186,12 @@ def _plural(noun: str) -> str:
 
 
 def unknown_outputs(kind: ResourceType, inputs: Properties) -> Properties:
-    """What a preview answers: the inputs, and a hole for each value that only the real thing has."""
+    """Returns the outputs in a preview: the inputs, and `UNKNOWN` for each value that does not exist yet."""
     return {**dict.fromkeys(kind.always_set, UNKNOWN), **visible(inputs)}
 
 
 def computed_outputs(kind: ResourceType, object_id: str, inputs: Properties, settings: Properties) -> Properties:
-    """The inputs and, for what was left out, a plausible value."""
+    """Returns the inputs, with plausible values for what was left out."""
     outputs = visible(inputs)
     for name, python_type in kind.always_set.items():
         if outputs.get(name) is None:
@@ -200,6 +200,7 @@ def computed_outputs(kind: ResourceType, object_id: str, inputs: Properties, set
 
 
 def visible(inputs: Properties) -> Properties:
+    """Returns the inputs without the provider's private ones."""
     return {name: value for name, value in inputs.items() if not name.startswith("__")}
 
 
@@ -229,7 +230,7 @@ def _plausible(
     if kind.token == SUBNETWORK and inputs.get("ipCidrRange"):
         known["gatewayAddress"] = str(ipaddress.ip_network(inputs["ipCidrRange"], strict=False)[1])
     if kind.token == SERVICE_ACCOUNT_KEY and name == "privateKey":
-        return Secret(b64encode(b'{"type": "service_account", "note": "made up by a rehearsal"}').decode())
+        return Secret(b64encode(b'{"type": "service_account", "note": "generated by a rehearsal"}').decode())
     if name in known:
         return known[name]
     if "address" in name.lower() and python_type == "_builtins.str":

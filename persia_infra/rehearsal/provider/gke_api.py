@@ -1,8 +1,8 @@
-"""Clusters and node pools in the GKE API's own messages, made of the properties that pulumi-gcp is given.
+"""Turns the properties of clusters and node pools in pulumi-gcp into messages of the GKE API.
 
-A property that has no place in the API, a value of the wrong type or an unknown word of an enumeration is found
-here and named as the API names it. The beta messages are used, as pulumi-gcp does. What the API refuses although
-every field is well formed is in `gke_rules.py`.
+This finds properties that the API does not have, values of the wrong type, and unknown values of enumerations, and
+reports them under the API's field names. The messages are those of the beta API, as in pulumi-gcp. Rules between
+well-formed fields are in `gke_rules.py`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -103,7 +103,7 @@ _RENAMED: Final[dict[str, dict[str, str]]] = {
     "HostConfig": {"cas": "ca", "clients": "client", "headers": "header"},
     "WindowsNodeConfig": {"osversion": "osVersion"},
 }
-"""Where a property has another name, or another place, in the API's message of that name."""
+"""By message of the API, the properties that have another name or place there."""
 
 _PROVIDERS_OWN: Final[dict[str, frozenset[str]]] = {
     "Cluster": frozenset(
@@ -135,7 +135,7 @@ _PROVIDERS_OWN: Final[dict[str, frozenset[str]]] = {
     "NodeConfig": frozenset({"effectiveTaints"}),
     "TimeWindow": frozenset({"exclusionName"}),
 }
-"""What the provider keeps to itself, or sends in another request than the one that creates."""
+"""By message of the API, the properties that are not part of the request that creates it."""
 
 _WELL_KNOWN: Final = {
     "google.protobuf.BoolValue": "true or false",
@@ -150,7 +150,7 @@ _FRACTIONS: Final = frozenset({FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE
 
 @dataclass(frozen=True)
 class BadField:
-    """A field that the API does not take; `path` is the API's: `nodePool.config.accelerators[0].gpuPartitionSize`."""
+    """A field that the API refuses; `path` is the API's: `nodePool.config.accelerators[0].gpuPartitionSize`."""
 
     path: str
     reason: str
@@ -160,7 +160,7 @@ class BadField:
 
 
 class Malformed(Exception):
-    """Properties that no message can hold."""
+    """Properties that do not form a valid message."""
 
     def __init__(self, fields: Sequence[BadField]) -> None:
         super().__init__("; ".join(map(str, fields)))
@@ -168,10 +168,10 @@ class Malformed(Exception):
 
 
 def cluster_message(inputs: Properties) -> gke.Cluster:
-    """The message that creating the cluster would send; what is not known yet is left out.
+    """Returns the message that would create the cluster, without values that are not known yet.
 
     Raises:
-        Malformed: names every field that is wrong.
+        Malformed: Some fields are wrong; the error names all of them.
     """
     cluster = gke.Cluster()
     _fill(gke.Cluster.pb(cluster), inputs, "cluster")
@@ -179,28 +179,28 @@ def cluster_message(inputs: Properties) -> gke.Cluster:
 
 
 def node_pool_message(inputs: Properties) -> gke.NodePool:
-    """As `cluster_message`, for a node pool."""
+    """Returns the message that would create the node pool, like `cluster_message`."""
     pool = gke.NodePool()
     _fill(gke.NodePool.pb(pool), inputs, "nodePool")
     return pool
 
 
 def api_fields(message: Descriptor, name: str) -> list[FieldDescriptor] | None:
-    """The fields that lead to a property's place in the API.
+    """Finds the place of a property in the API.
 
     Returns:
-        One field after the other, empty for a property that the provider does not send, None for an unknown one.
+        The fields on the way there; empty for a property that is not sent, None for an unknown property.
     """
     if name in _PROVIDERS_OWN.get(message.name, ()):
         return []
     fields: list[FieldDescriptor] = []
     here: Descriptor | None = message
     for part in _RENAMED.get(message.name, {}).get(name, name).split("."):
-        found = here and next((field for field in here.fields if field.json_name == part or field.name == part), None)
-        if not found:
+        field = here and next((field for field in here.fields if part in (field.json_name, field.name)), None)
+        if not field:
             return None
-        fields.append(found)
-        here = found.message_type
+        fields.append(field)
+        here = field.message_type
     return fields
 
 
@@ -247,8 +247,8 @@ def _value(field: FieldDescriptor, value: Any, path: str, into: list[Any]) -> It
             yield BadField(path, "must be a list")
             return
         items: list[Any] = []
-        for index, one in enumerate(value):
-            yield from _single(field, one, f"{path}[{index}]", items)
+        for index, item in enumerate(value):
+            yield from _single(field, item, f"{path}[{index}]", items)
         into.append(items)
     elif isinstance(value, list | tuple) and len(value) <= 1:
         # The provider writes some single blocks as a list.
@@ -263,16 +263,16 @@ def _map(entry: Descriptor, value: Any, path: str, into: list[Any]) -> Iterator[
     pairs: Mapping[str, Any]
     if held.message_type and isinstance(value, list | tuple):
         # Maintenance exclusions: a list of blocks that carry their name.
-        pairs = {str(one.get("exclusionName", index)): one for index, one in enumerate(value)}
+        pairs = {str(block.get("exclusionName", index)): block for index, block in enumerate(value)}
     elif isinstance(value, Mapping):
         pairs = value
     else:
         yield BadField(path, "must be a mapping of keys to values")
         return
     items: dict[str, Any] = {}
-    for key, one in pairs.items():
+    for key, item in pairs.items():
         converted: list[Any] = []
-        yield from _value(held, one, f'{path}["{key}"]', converted)
+        yield from _value(held, item, f'{path}["{key}"]', converted)
         if converted:
             items[str(key)] = converted[0]
     into.append(items)
@@ -302,7 +302,7 @@ def _wrong_scalar(field: FieldDescriptor, value: Any) -> str | None:  # noqa: AN
     if field.enum_type:
         words = [word.name for word in field.enum_type.values if not word.name.endswith("UNSPECIFIED")]
         if not isinstance(value, str) or value not in field.enum_type.values_by_name:
-            return f"{value!r} is no {field.enum_type.name}: it can be {', '.join(words)}"
+            return f"{value!r} is not a valid {field.enum_type.name}: use one of {', '.join(words)}"
     elif field.type == FieldDescriptor.TYPE_BOOL:
         # One property of the provider (the kubelet's read-only port) writes its booleans as words.
         if not isinstance(value, bool) and value not in ("TRUE", "FALSE"):

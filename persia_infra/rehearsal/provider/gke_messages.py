@@ -1,7 +1,7 @@
-"""The GKE API's message types, loaded so that they get along with Pulumi's own in one process.
+"""The message types of the GKE API, loaded next to Pulumi's in the same process.
 
-Pulumi's SDK and Google's API packages each bring `google.rpc.Status` in a file of their own, and protobuf takes a
-name once in a process: whichever is loaded first serves both, since they are the same message.
+Pulumi's SDK and Google's API packages each define `google.rpc.Status`, and protobuf accepts a name only once per
+process. The definitions are equal, so whichever is loaded first is used for both.
 """
 
 import importlib

@@ -1,7 +1,7 @@
-"""Well-formed clusters and node pools that the GKE API refuses all the same, each with the field to blame.
+"""Rules of the GKE API for well-formed clusters and node pools; each violation names the field.
 
-Only what Google documents as invalid is here, and only what shows in the request itself: quotas, capacity,
-permissions and which zone has what are out of scope.
+Only rules that Google documents, and that depend on the request alone: quotas, capacity, permissions and the stock
+of a zone are out of scope.
 """
 
 import re
@@ -31,7 +31,7 @@ _RESERVATION_KEY: Final = "compute.googleapis.com/reservation-name"
 
 
 def refused_in_node_pool(pool: gke.NodePool, path: str = "nodePool") -> Iterator[BadField]:
-    """What the API would not take of a node pool."""
+    """Yields the fields of a node pool that the API would refuse."""
     if pool.name and not _NAME.fullmatch(pool.name):
         yield BadField(f"{path}.name", _name_rule(pool.name))
     if (pods := pool.max_pods_constraint.max_pods_per_node) and not 8 <= pods <= 256:
@@ -43,7 +43,7 @@ def refused_in_node_pool(pool: gke.NodePool, path: str = "nodePool") -> Iterator
 
 
 def refused_in_cluster(cluster: gke.Cluster) -> Iterator[BadField]:
-    """What the API would not take of a cluster, or of the pools written inside it."""
+    """Yields the fields of a cluster, and of the pools inside it, that the API would refuse."""
     if cluster.name and not _NAME.fullmatch(cluster.name):
         yield BadField("cluster.name", _name_rule(cluster.name))
     yield from _control_plane(cluster)
@@ -55,7 +55,7 @@ def refused_in_cluster(cluster: gke.Cluster) -> Iterator[BadField]:
         if not re.fullmatch(r"projects/[^/]+/topics/[^/]+", topic):
             yield BadField("cluster.notificationConfig.pubsub.topic", "write it as projects/PROJECT/topics/TOPIC")
     elif cluster.notification_config.pubsub.enabled:
-        yield BadField("cluster.notificationConfig.pubsub.topic", "is needed while pubsub.enabled is true")
+        yield BadField("cluster.notificationConfig.pubsub.topic", "is required if pubsub.enabled is true")
     for index, pool in enumerate(cluster.node_pools):
         yield from refused_in_node_pool(pool, f"cluster.nodePools[{index}]")
     yield from _node_config(cluster.node_config, "cluster.nodeConfig")
@@ -66,7 +66,7 @@ def _placement(pool: gke.NodePool, path: str) -> Iterator[BadField]:
         return
     place = f"{path}.placementPolicy.type"
     if len(pool.locations) > 1:
-        yield BadField(place, f"COMPACT needs a single zone, and locations has {len(pool.locations)}")
+        yield BadField(place, f"COMPACT requires a single zone, but locations has {len(pool.locations)}")
     if pool.upgrade_settings.strategy == gke.NodePoolUpdateStrategy.BLUE_GREEN:
         yield BadField(place, "COMPACT is not available with upgradeSettings.strategy BLUE_GREEN")
     if pool.queued_provisioning.enabled and not pool.placement_policy.tpu_topology:
@@ -79,15 +79,15 @@ def _upgrades(pool: gke.NodePool, path: str) -> Iterator[BadField]:
         return
     blue_green = settings.strategy == gke.NodePoolUpdateStrategy.BLUE_GREEN
     if "blue_green_settings" in settings and not blue_green:
-        yield BadField(f"{path}.upgradeSettings.blueGreenSettings", "goes with strategy BLUE_GREEN only")
+        yield BadField(f"{path}.upgradeSettings.blueGreenSettings", "is only allowed with strategy BLUE_GREEN")
     surge = settings.strategy in (
         gke.NodePoolUpdateStrategy.NODE_POOL_UPDATE_STRATEGY_UNSPECIFIED,
         gke.NodePoolUpdateStrategy.SURGE,
     )
     if surge and not settings.max_surge and not settings.max_unavailable:
-        yield BadField(f"{path}.upgradeSettings", "maxSurge and maxUnavailable are both 0: one must be above")
+        yield BadField(f"{path}.upgradeSettings", "maxSurge and maxUnavailable are both 0: raise one of them")
     if settings.max_surge + settings.max_unavailable > 20:
-        yield BadField(f"{path}.upgradeSettings", "maxSurge and maxUnavailable together are above 20")
+        yield BadField(f"{path}.upgradeSettings", "the sum of maxSurge and maxUnavailable is greater than 20")
 
 
 def _provisioning(pool: gke.NodePool, path: str) -> Iterator[BadField]:
@@ -103,11 +103,11 @@ def _provisioning(pool: gke.NodePool, path: str) -> Iterator[BadField]:
         if temporary:
             yield BadField(f"{path}.{name}", "is not available for Spot or preemptible nodes")
         if reserves:
-            yield BadField(f"{path}.{name}", "needs reservationAffinity NO_RESERVATION")
+            yield BadField(f"{path}.{name}", "requires reservationAffinity NO_RESERVATION")
         if "autoscaling" not in pool:
-            yield BadField(f"{path}.{name}", "needs autoscaling")
+            yield BadField(f"{path}.{name}", "requires autoscaling")
     if pool.queued_provisioning.enabled and (scaling.min_node_count or scaling.total_min_node_count):
-        yield BadField(f"{path}.queuedProvisioning", "needs an autoscaling minimum of 0")
+        yield BadField(f"{path}.queuedProvisioning", "requires an autoscaling minimum of 0")
     if config.flex_start and ("management" not in pool or pool.management.auto_repair):
         yield BadField(f"{path}.management.autoRepair", "must be false with flexStart")
     if temporary and reserves:
@@ -118,14 +118,16 @@ def _provisioning(pool: gke.NodePool, path: str) -> Iterator[BadField]:
 
 def _node_config(config: gke.NodeConfig, path: str) -> Iterator[BadField]:
     if config.image_type and config.image_type.upper() not in _IMAGES:
-        yield BadField(f"{path}.imageType", f"{config.image_type!r} is no node image: it can be {', '.join(_IMAGES)}")
+        yield BadField(
+            f"{path}.imageType", f"{config.image_type!r} is not a valid node image: use one of {', '.join(_IMAGES)}"
+        )
     if config.disk_size_gb and config.disk_size_gb < 10:
-        yield BadField(f"{path}.diskSizeGb", f"{config.disk_size_gb} is below the least size, 10")
+        yield BadField(f"{path}.diskSizeGb", f"{config.disk_size_gb} is below the minimum of 10")
     if config.spot and config.preemptible:
         yield BadField(f"{path}.spot", "cannot be set together with preemptible")
     longest = cast("timedelta | None", config.max_run_duration)
     if longest and longest > _LONGEST_RUN:
-        yield BadField(f"{path}.maxRunDuration", "is above seven days, 604800s")
+        yield BadField(f"{path}.maxRunDuration", "is longer than seven days (604800s)")
     seen = Counter((taint.key, taint.effect.name) for taint in config.taints)
     for (key, effect), count in seen.items():
         if count > 1:
@@ -133,7 +135,7 @@ def _node_config(config: gke.NodeConfig, path: str) -> Iterator[BadField]:
     yield from _local_ssds(config, path)
     yield from _reservation(config.reservation_affinity, f"{path}.reservationAffinity")
     if config.fast_socket.enabled and not config.gvnic.enabled:
-        yield BadField(f"{path}.fastSocket.enabled", "needs gvnic.enabled")
+        yield BadField(f"{path}.fastSocket.enabled", "requires gvnic.enabled")
     for index, gpu in enumerate(config.accelerators):
         yield from _gpu(gpu, config.image_type, f"{path}.accelerators[{index}]")
 
@@ -154,9 +156,9 @@ def _reservation(affinity: gke.ReservationAffinity, path: str) -> Iterator[BadFi
         if affinity.key != _RESERVATION_KEY:
             yield BadField(f"{path}.key", f"must be {_RESERVATION_KEY} for SPECIFIC_RESERVATION")
         if len(affinity.values) != 1:
-            yield BadField(f"{path}.values", f"must name one reservation, and has {len(affinity.values)}")
+            yield BadField(f"{path}.values", f"must name exactly one reservation, but has {len(affinity.values)}")
     elif affinity.key or affinity.values:
-        yield BadField(f"{path}.values", "goes with SPECIFIC_RESERVATION only")
+        yield BadField(f"{path}.values", "is only allowed with SPECIFIC_RESERVATION")
 
 
 def _gpu(gpu: gke.AcceleratorConfig, image: str, path: str) -> Iterator[BadField]:
@@ -172,7 +174,7 @@ def _gpu(gpu: gke.AcceleratorConfig, image: str, path: str) -> Iterator[BadField
     version = gpu.gpu_driver_installation_config.gpu_driver_version
     if version == gke.GPUDriverInstallationConfig.GPUDriverVersion.LATEST and image.upper().startswith("UBUNTU"):
         yield BadField(
-            f"{path}.gpuDriverInstallationConfig.gpuDriverVersion", "LATEST is available for COS images only"
+            f"{path}.gpuDriverInstallationConfig.gpuDriverVersion", "LATEST is only available for COS images"
         )
 
 
@@ -180,7 +182,7 @@ def _control_plane(cluster: gke.Cluster) -> Iterator[BadField]:
     private = cluster.private_cluster_config
     if private.enable_private_endpoint and "master_authorized_networks_config" not in cluster:
         yield BadField(
-            "cluster.privateClusterConfig.enablePrivateEndpoint", "needs masterAuthorizedNetworksConfig.enabled"
+            "cluster.privateClusterConfig.enablePrivateEndpoint", "requires masterAuthorizedNetworksConfig.enabled"
         )
     if private.master_ipv4_cidr_block and not private.master_ipv4_cidr_block.endswith("/28"):
         yield BadField("cluster.privateClusterConfig.masterIpv4CidrBlock", "must be a /28")
@@ -190,23 +192,24 @@ def _control_plane(cluster: gke.Cluster) -> Iterator[BadField]:
     ):
         yield BadField(
             "cluster.databaseEncryption.keyName",
-            "state ENCRYPTED needs projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY",
+            "state ENCRYPTED requires projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY",
         )
     workload_pool = cluster.workload_identity_config.workload_pool
     if workload_pool and not workload_pool.endswith(".svc.id.goog"):
         yield BadField("cluster.workloadIdentityConfig.workloadPool", "must be PROJECT.svc.id.goog")
     if cluster.addons_config.gcs_fuse_csi_driver_config.enabled and not workload_pool:
-        yield BadField("cluster.addonsConfig.gcsFuseCsiDriverConfig.enabled", "needs workloadIdentityConfig")
+        yield BadField("cluster.addonsConfig.gcsFuseCsiDriverConfig.enabled", "requires workloadIdentityConfig")
 
 
 def _networking(cluster: gke.Cluster) -> Iterator[BadField]:
     network = cluster.network_config
     advanced = network.datapath_provider == gke.DatapathProvider.ADVANCED_DATAPATH
     if network.enable_multi_networking and not advanced:
-        yield BadField("cluster.networkConfig.enableMultiNetworking", "needs datapathProvider ADVANCED_DATAPATH")
+        yield BadField("cluster.networkConfig.enableMultiNetworking", "requires datapathProvider ADVANCED_DATAPATH")
     if cluster.network_policy.enabled and advanced:
         yield BadField(
-            "cluster.networkPolicy.enabled", "is part of datapathProvider ADVANCED_DATAPATH and not allowed besides it"
+            "cluster.networkPolicy.enabled",
+            "cannot be combined with datapathProvider ADVANCED_DATAPATH, which includes it",
         )
 
 
@@ -214,7 +217,7 @@ def _maintenance(window: gke.MaintenanceWindow) -> Iterator[BadField]:
     path = "cluster.maintenancePolicy.window"
     daily = window.daily_maintenance_window.start_time
     if daily and not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", daily):
-        yield BadField(f"{path}.dailyMaintenanceWindow.startTime", f"{daily!r} is no time of day such as 03:00")
+        yield BadField(f"{path}.dailyMaintenanceWindow.startTime", f"{daily!r} is not a time of day such as 03:00")
     recurring = window.recurring_window
     if "recurring_window" in window:
         if not re.match(r"FREQ=(DAILY|WEEKLY)", recurring.recurrence):
@@ -228,7 +231,7 @@ def _maintenance(window: gke.MaintenanceWindow) -> Iterator[BadField]:
             yield BadField(place, "is not after startTime")
         scope = exclusion.maintenance_exclusion_options.scope
         if scope == gke.MaintenanceExclusionOptions.Scope.NO_UPGRADES and length > _LONGEST_FREEZE:
-            yield BadField(place, "is more than 90 days after startTime, the longest for scope NO_UPGRADES")
+            yield BadField(place, "is more than 90 days after startTime, the maximum for scope NO_UPGRADES")
 
 
 def _length(window: gke.TimeWindow) -> timedelta:
@@ -236,4 +239,4 @@ def _length(window: gke.TimeWindow) -> timedelta:
 
 
 def _name_rule(name: str) -> str:
-    return f"{name!r} is not 1 to 40 lower-case letters, digits and '-' that begin with a letter"
+    return f"{name!r} is not a valid name: use lower-case letters, digits and '-' (at most 40), starting with a letter"

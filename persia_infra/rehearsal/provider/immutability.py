@@ -1,7 +1,7 @@
-"""Which changes an existing object can't take, so that it has to be replaced.
+"""Decides which changes are impossible for an existing object, so that it has to be replaced.
 
-Two sources: the fields that the official provider always replaces for, and what the API server says when it is
-asked to apply the change without doing it.
+There are two sources: the fields for which the official provider always replaces an object, and the API server's
+answer to a dry run of the change.
 """
 
 import re
@@ -58,7 +58,7 @@ _STATEFULSET_MAY_CHANGE = {
 
 
 def always_replaced(api_version: str, kind: str, paths: list[Path], content_may_change: bool) -> list[Path]:
-    """The changed paths that the official provider replaces an object for, whatever the server would say."""
+    """Returns the changed paths for which the official provider always replaces an object."""
     group = api_version.rpartition("/")[0]
     fields = _ALWAYS.get((group, kind), ())
     if not group and kind in _CONTENT and not content_may_change:
@@ -67,7 +67,7 @@ def always_replaced(api_version: str, kind: str, paths: list[Path], content_may_
 
 
 def is_immutable(refusal: Refused) -> bool:
-    """Whether every cause of a refusal is that a field can't be changed any more."""
+    """Whether every cause of a refusal is a field that cannot be changed."""
     if refusal.status not in (403, 422):
         return False
     texts = [str(cause.get("message") or "") for cause in refusal.causes] or [refusal.message]
@@ -75,12 +75,13 @@ def is_immutable(refusal: Refused) -> bool:
 
 
 def refused_paths(kind: str, refusal: Refused, paths: list[Path]) -> list[Path]:
-    """The changed paths a refusal is about; all below its field where it names no closer one."""
+    """Returns the changed paths that a refusal is about, or all of them if it does not name any."""
     fields = [_field_path(cause) for cause in refusal.causes]
-    found = [path for path in paths if any(_touches(path, field) for field in fields)]
+    refused = [path for path in paths if any(_touches(path, field) for field in fields)]
     if kind == "StatefulSet":
-        found = [path for path in found if len(path) < 2 or path[1] not in _STATEFULSET_MAY_CHANGE] or found
-    return found or paths
+        # The API server names `spec` as a whole, and lists the fields that may change in the message.
+        refused = [path for path in refused if len(path) < 2 or path[1] not in _STATEFULSET_MAY_CHANGE] or refused
+    return refused or paths
 
 
 def _touches(path: Path, field: Path) -> bool:

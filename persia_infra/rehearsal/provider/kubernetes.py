@@ -1,8 +1,8 @@
-"""The simulated `kubernetes` package: objects by server-side apply, as the official provider's version 4 does.
+"""The simulated `kubernetes` package: applies objects server-side, as version 4 of the official provider does.
 
-It stands in where the official plugin is not installed. Helm charts, YAML files, kustomizations and the
-`...Patch` kinds are out of scope, and refused with the way to get the official plugin. So is client-side apply:
-every object is applied by the server, whatever `enableServerSideApply` says.
+It is used if the official plugin is not installed. Helm charts, YAML files, kustomizations and the `...Patch`
+kinds are out of scope: they are refused, and the message says how to install the official plugin. Client-side
+apply is out of scope too: every object is applied server-side, whatever `enableServerSideApply` says.
 """
 
 import copy
@@ -14,6 +14,7 @@ from importlib.metadata import version as installed_version
 
 from persia_infra.kube.api import (
     FIELD_MANAGER,
+    ApiError,
     ApiResource,
     Cluster,
     NoSuchKind,
@@ -60,8 +61,8 @@ class Kubernetes:
     def configure(self, variables: Properties) -> None:
         if variables.get("renderYamlToDirectory"):
             raise ProviderError(
-                "kubernetes:renderYamlToDirectory: with it nothing is deployed, so there is nothing to rehearse; "
-                "leave it out"
+                "kubernetes:renderYamlToDirectory: nothing is deployed with it, so there is nothing to rehearse; "
+                "remove it"
             )
         namespace = variables.get("namespace")
         if isinstance(namespace, str) and namespace:
@@ -76,9 +77,9 @@ class Kubernetes:
         try:
             self._cluster = connect(variables.get("kubeconfig"), variables.get("context"))
             self._unreachable = (
-                "there is no kubeconfig: set kubernetes:kubeconfig or KUBECONFIG, or give the resource a provider"
+                "no kubeconfig is set: set kubernetes:kubeconfig or KUBECONFIG, or give the resource a provider"
             )
-        except ProviderError as error:
+        except ApiError as error:
             self._unreachable = str(error)
 
     # Check and diff
@@ -91,7 +92,7 @@ class Kubernetes:
         inputs.setdefault("apiVersion", api_version)
         inputs.setdefault("kind", kind)
         if "metadata" in inputs and not isinstance(inputs["metadata"], dict) and inputs["metadata"] is not UNKNOWN:
-            return inputs, [CheckFailure("metadata", "it must be an object")]
+            return inputs, [CheckFailure("metadata", "must be an object")]
         unnamed = objects.name_object(urn, olds, inputs, seed)
         if unnamed:
             failures.append(CheckFailure("metadata.name", unnamed))
@@ -133,7 +134,7 @@ class Kubernetes:
         cluster = self._reachable(inputs)
         resource, applied = self._patiently(inputs, lambda: self._apply_anew(cluster, inputs))
         object_id = objects.id_of(applied)
-        return object_id, self._come_up(cluster, resource, object_id, inputs, applied, timeout)
+        return object_id, self._wait_until_up(cluster, resource, object_id, inputs, applied, timeout)
 
     def update(
         self,
@@ -152,10 +153,10 @@ class Kubernetes:
         cluster = self._reachable(news)
         manifest = objects.manifest_of(news, object_id)
         resource, applied = self._patiently(news, lambda: self._apply(cluster, manifest, True))
-        return self._come_up(cluster, resource, object_id, news, applied, timeout)
+        return self._wait_until_up(cluster, resource, object_id, news, applied, timeout)
 
     def _apply_anew(self, cluster: Cluster, inputs: Properties) -> tuple[ApiResource, Object]:
-        """Makes an object, once no other of its name is on its way out."""
+        """Creates an object, unless another one of the same name is still being deleted."""
         manifest = objects.manifest_of(inputs)
         force = objects.annotation(inputs, "pulumi.com/patchForce").lower() == "true"
         try:
@@ -168,7 +169,7 @@ class Kubernetes:
             if not existing or not existing["metadata"].get("deletionTimestamp"):
                 raise
         if existing["metadata"].get("deletionTimestamp"):
-            message = "an object of that name is still being deleted"
+            message = "an object of the same name is still being deleted"
             raise Refused(409, {"reason": "AlreadyExists", "message": message})
         return resource, existing
 
@@ -189,22 +190,22 @@ class Kubernetes:
     def _patiently(
         self, inputs: Properties, attempt: Callable[[], tuple[ApiResource, Object]]
     ) -> tuple[ApiResource, Object]:
-        """Tries again for a while what fails only because something it needs is just being made."""
+        """Repeats an attempt for a while if it fails only because something it needs does not exist yet."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
                 return attempt()
             except Refused as refusal:
-                error: ProviderError = refusal.about(objects.described(inputs))
-                hopeful = refusal.may_pass
+                error: Exception = refusal.about(objects.described(inputs))
+                may_succeed = refusal.may_pass
             except NoSuchKind as missing:
-                error, hopeful = ProviderError(f"{objects.described(inputs)}: {missing}"), True
+                error, may_succeed = ProviderError(f"{objects.described(inputs)}: {missing}"), True
             except Unreachable as unreachable:
-                error, hopeful = ProviderError(f"{objects.described(inputs)}: {unreachable}"), False
-            if not hopeful or time.monotonic() >= deadline or self._cancelled.wait(0.5):
+                error, may_succeed = ProviderError(f"{objects.described(inputs)}: {unreachable}"), False
+            if not may_succeed or time.monotonic() >= deadline or self._cancelled.wait(0.5):
                 raise error
 
-    def _come_up(
+    def _wait_until_up(
         self,
         cluster: Cluster,
         resource: ApiResource,
@@ -228,7 +229,7 @@ class Kubernetes:
         return self._outputs(live)
 
     def _previewed(self, inputs: Properties, old_outputs: Properties, object_id: str = "") -> Properties:
-        """What the object would be: the server's answer where it can give one, else the inputs."""
+        """Returns what the object would be: the server's answer to a dry run if possible, else the inputs."""
         guess = copy.deepcopy(inputs)
         if old_outputs.get("status") is not None:
             guess["status"] = old_outputs["status"]
@@ -322,11 +323,11 @@ class Kubernetes:
     def cancel(self) -> None:
         self._cancelled.set()
 
-    # What the methods above share
+    # Helpers
 
     def _reachable(self, inputs: Properties) -> Cluster:
         if self._cluster is None:
-            raise ProviderError(f"{objects.described(inputs)}: no Kubernetes cluster: {self._unreachable}")
+            raise ProviderError(f"{objects.described(inputs)}: there is no Kubernetes cluster: {self._unreachable}")
         return self._cluster
 
     def _outputs(self, live: Object) -> Properties:
@@ -345,12 +346,12 @@ class Kubernetes:
         try:
             if self._cluster is not None:
                 return self._cluster.resource(api_version, kind).namespaced
-        except ProviderError:
+        except ApiError:
             pass
         return self._scopes.get((api_version, kind))
 
     def _remember_scopes(self, inputs: Properties) -> None:
-        """The scopes of the kinds that this very program defines, for objects checked before they exist."""
+        """Records the scopes of kinds that the same program defines, for objects that are checked earlier."""
         spec = inputs.get("spec")
         if inputs.get("kind") != "CustomResourceDefinition" or not isinstance(spec, dict):
             return
@@ -371,7 +372,7 @@ def _refuse_what_is_out_of_scope(urn: Urn, api_version: str, kind: str) -> None:
     group = api_version.split("/")[0]
     if group in _ONLY_OFFICIAL or (kind.endswith("Patch") and objects.is_builtin(api_version)):
         raise ProviderError(
-            f"{urn.type} {urn.name}: the simulated kubernetes provider can't rehearse this type; "
+            f"{urn.type} {urn.name}: the simulated kubernetes provider cannot rehearse this type; "
             "install the official plugin: pulumi plugin install resource kubernetes"
         )
 

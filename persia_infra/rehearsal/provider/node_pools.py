@@ -1,7 +1,7 @@
 """The nodes of the simulated pools, as Node objects in the real API server.
 
-kwok plays their kubelets: it makes them Ready. A node that leaves is cordoned and emptied first, as GKE does, so
-that the pods' controllers make new ones at once; disruption budgets and grace periods are out of scope.
+kwok acts as their kubelet and makes them Ready. A node is cordoned and drained before it is removed, as on GKE, so
+that controllers replace its pods at once; disruption budgets and grace periods are out of scope.
 """
 
 import secrets
@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from persia_infra.kube.api import Refused, connect
+from persia_infra.kube.api import ApiError, Refused, connect
 from persia_infra.rehearsal.provider import volumes
 from persia_infra.rehearsal.provider.nodes import POOL_LABEL, NodeTemplate, PoolPlan, Taint, node_manifest
 from persia_infra.rehearsal.provider.package import ProviderError
@@ -25,16 +25,16 @@ _ZONE = "topology.kubernetes.io/zone"
 
 
 class ClusterApi(Protocol):
-    """What is asked of the API server; objects are their JSON."""
+    """The requests of the simulated cloud to the API server; objects are plain JSON."""
 
     def create_node(self, manifest: Node) -> bool:
-        """False when a node of that name is there already."""
+        """Returns False if a node of this name exists already."""
         ...
 
     def nodes(self, pool: str | None = None) -> list[Node]: ...
     def patch_node(self, name: str, patch: Node) -> None: ...
     def delete_node(self, name: str) -> None:
-        """Cordons it, takes its pods off, and removes it."""
+        """Cordons a node, deletes its pods, and removes it."""
         ...
 
     def waiting_pods(self) -> list[dict[str, Any]]: ...
@@ -48,30 +48,30 @@ class ClusterApi(Protocol):
 
 
 class KubernetesApi:
-    """`ClusterApi` on the rehearsal's control plane."""
+    """The `ClusterApi` of the rehearsal's control plane."""
 
     def __init__(self, kubeconfig: Path) -> None:
         if (cluster := connect(str(kubeconfig), None)) is None:
-            raise ProviderError(f"{kubeconfig}: no cluster in it")
+            raise ProviderError(f"{kubeconfig}: the kubeconfig names no cluster")
         self._cluster = cluster
 
     def create_node(self, manifest: Node) -> bool:
-        return self._asked("POST", "/api/v1/nodes", manifest, unless=409)
+        return self._request("POST", "/api/v1/nodes", manifest, unless=409)
 
     def nodes(self, pool: str | None = None) -> list[Node]:
         return self._items("/api/v1/nodes", {"labelSelector": f"{POOL_LABEL}={pool}"} if pool else {})
 
     def patch_node(self, name: str, patch: Node) -> None:
-        self._asked("PATCH", f"/api/v1/nodes/{name}", patch, "application/merge-patch+json", unless=404)
+        self._request("PATCH", f"/api/v1/nodes/{name}", patch, "application/merge-patch+json", unless=404)
 
     def delete_node(self, name: str) -> None:
         self.patch_node(name, {"spec": {"unschedulable": True}})
         for pod in self._items("/api/v1/pods", {"fieldSelector": f"spec.nodeName={name}"}):
             path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
             options = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
-            with suppress(ProviderError):
-                self._asked("DELETE", path, options, unless=404)
-        self._asked("DELETE", f"/api/v1/nodes/{name}", unless=404)
+            with suppress(ApiError):
+                self._request("DELETE", path, options, unless=404)
+        self._request("DELETE", f"/api/v1/nodes/{name}", unless=404)
 
     def waiting_pods(self) -> list[dict[str, Any]]:
         return self._items("/api/v1/pods", {"fieldSelector": "status.phase=Pending,spec.nodeName="})
@@ -95,21 +95,22 @@ class KubernetesApi:
         volumes.serve_claims(self._cluster)
 
     def serve_load_balancers(self) -> None:
-        """An address from the range for documentation for each Service that waits for one."""
+        """Gives each waiting Service of type LoadBalancer an address from a documentation range."""
         for service in self._items("/api/v1/services", {}):
             if service["spec"].get("type") == "LoadBalancer" and not service["status"].get("loadBalancer"):
                 metadata = service["metadata"]
                 number = 1 + zlib.crc32(metadata["uid"].encode()) % 254
                 status = {"status": {"loadBalancer": {"ingress": [{"ip": f"198.51.100.{number}"}]}}}
                 path = f"/api/v1/namespaces/{metadata['namespace']}/services/{metadata['name']}/status"
-                self._asked("PATCH", path, status, "application/merge-patch+json", unless=404)
+                self._request("PATCH", path, status, "application/merge-patch+json", unless=404)
 
     def _items(self, path: str, query: dict[str, str]) -> list[dict[str, Any]]:
         return self._cluster.request("GET", path, query).get("items") or []
 
-    def _asked(
+    def _request(
         self, method: str, path: str, body: Node | None = None, kind: str = "application/json", *, unless: int
     ) -> bool:
+        """Sends a request, and returns False if it is refused with the status `unless`."""
         try:
             self._cluster.request(method, path, body=body, content_type=kind)
         except Refused as refusal:
@@ -120,7 +121,7 @@ class KubernetesApi:
 
 
 class LivePool:
-    """One node pool's nodes. Every change is made under its lock: the autoscaler works on it at the same time."""
+    """The nodes of a pool; a lock guards changes, since the autoscaler works on the pool at the same time."""
 
     def __init__(self, plan: PoolPlan, api: ClusterApi) -> None:
         self.plan = plan
@@ -140,7 +141,7 @@ class LivePool:
             self._add(self.plan.start)
 
     def grow(self, added: dict[str, int]) -> None:
-        """Adds nodes, but never past the pool's maximum, and none to a pool that is on its way out."""
+        """Adds nodes up to the pool's maximum; a closed pool never grows."""
         with self._lock:
             if self._closed or self.plan.limits is None:
                 return
@@ -154,7 +155,7 @@ class LivePool:
             self._add(allowed)
 
     def change(self, plan: PoolPlan) -> None:
-        """Makes the nodes those of another plan: in place for labels and taints, by new nodes for another machine."""
+        """Applies another plan: labels and taints in place, a different machine by new nodes."""
         with self._lock:
             before, self.plan = self.plan, plan
             nodes = self._api.nodes(plan.name)
@@ -179,16 +180,17 @@ class LivePool:
             self._add({zone: count - counts.get(zone, 0) for zone, count in wanted.items()})
 
     def close(self) -> None:
-        """Deletes the nodes; from then on the pool doesn't grow."""
+        """Deletes the nodes and stops the pool from growing."""
         with self._lock:
             self._closed = True
             self._delete(node["metadata"]["name"] for node in self._api.nodes(self.plan.name))
 
     def wait_until_ready(self, seconds: float, cancelled: threading.Event) -> list[str]:
-        """The names of the nodes that are still not ready when the time is over."""
+        """Returns the names of nodes that are not ready in time."""
         return self._wait(lambda node: not _is_ready(node), seconds, cancelled)
 
     def wait_until_gone(self, seconds: float, cancelled: threading.Event) -> list[str]:
+        """Returns the names of nodes that are not gone in time."""
         return self._wait(lambda _node: True, seconds, cancelled)
 
     def _wait(self, pending: Callable[[Node], bool], seconds: float, cancelled: threading.Event) -> list[str]:
@@ -221,13 +223,13 @@ class LivePool:
 
 
 def node_patch(node: Node, before: NodeTemplate, after: NodeTemplate) -> Node:
-    """A merge patch that brings the labels and taints up to date; what others put on the node stays."""
+    """Returns a merge patch for labels and taints, which keeps those that others have set on the node."""
     have = node["metadata"].get("labels") or {}
     labels: dict[str, str | None] = {key: value for key, value in after.labels.items() if have.get(key) != value}
     labels |= {key: None for key in before.labels if key not in after.labels and key in have}
     taints: list[Taint] = (node.get("spec") or {}).get("taints") or []
-    ours = {(taint["key"], taint["effect"]) for taint in (*before.taints, *after.taints)}
-    wanted = [taint for taint in taints if (taint["key"], taint["effect"]) not in ours] + after.taints
+    own = {(taint["key"], taint["effect"]) for taint in (*before.taints, *after.taints)}
+    wanted = [taint for taint in taints if (taint["key"], taint["effect"]) not in own] + after.taints
     patch: Node = {}
     if labels:
         patch["metadata"] = {"labels": labels}
@@ -245,4 +247,6 @@ def _is_ready(node: Node) -> bool:
     not_ready = any(
         taint["key"] == "node.kubernetes.io/not-ready" for taint in (node.get("spec") or {}).get("taints") or []
     )
-    return not not_ready and any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return not not_ready and any(
+        condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions
+    )

@@ -1,8 +1,7 @@
-"""Node pools as GKE makes them of their description: how many nodes, where, of what size, with which labels.
+"""Derives nodes from the properties of a GKE node pool: how many, in which zones, of what size, with which labels.
 
-Pure functions on the properties of a NodePool. The nodes' life in the API server is in `node_pools.py`.
-Windows nodes, TPUs and the taints that GKE adds by itself under conditions of its own are out of scope: a
-program that relies on a taint names it.
+These are pure functions; `node_pools.py` creates the nodes in the API server. Windows nodes, TPUs and the taints
+that GKE adds by itself in special cases are out of scope: a program that relies on such a taint has to set it.
 """
 
 import hashlib
@@ -18,7 +17,7 @@ from persia_infra.rehearsal.provider.package import Properties, ProviderError
 POOL_LABEL = "cloud.google.com/gke-nodepool"
 DEFAULT_MACHINE_TYPE = "e2-medium"
 SIZE_KEY = "persia-infra-machine-size"
-"""Instance metadata: the size of a machine type that the catalogue doesn't hold, as JSON."""
+"""The key of instance metadata that holds the size of a machine type missing from the catalogue, as JSON."""
 _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 _NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
@@ -27,7 +26,7 @@ Taint = dict[str, str]
 
 @dataclass(frozen=True)
 class NodeTemplate:
-    """What every node of a pool has in common."""
+    """The properties that all nodes of a pool share."""
 
     machine: Machine
     capacity: dict[str, str]
@@ -36,25 +35,25 @@ class NodeTemplate:
     taints: list[Taint] = field(default_factory=list)
 
     def is_another_machine(self, other: "NodeTemplate") -> bool:
-        """Whether a node of this template can't become one of the other by new labels and taints alone."""
+        """Whether the templates differ in more than labels and taints, so that nodes have to be replaced."""
         return (self.machine, self.capacity, self.allocatable) != (other.machine, other.capacity, other.allocatable)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The most nodes an autoscaled pool may have: in each zone, or in all of them together."""
+    """The maximum size of an autoscaled pool: in each zone, or in all zones together."""
 
     per_zone: int | None
     total: int | None
 
     def room(self, nodes: Mapping[str, int]) -> int:
-        """How many more nodes may be made, given how many each zone has."""
+        """Returns how many more nodes may be created, given the nodes of each zone."""
         if self.total is not None:
             return max(0, self.total - sum(nodes.values()))
         return sum(max(0, (self.per_zone or 0) - count) for count in nodes.values())
 
     def zones_for(self, nodes: Mapping[str, int], more: int) -> dict[str, int]:
-        """`more` nodes put into the zones, always where there are fewest, never past the limits."""
+        """Distributes `more` nodes evenly over the zones, within the limits."""
         counts, added = dict(nodes), dict.fromkeys(nodes, 0)
         for _ in range(min(more, self.room(nodes))):
             zone = min((zone for zone in counts if self._open(counts[zone])), key=lambda zone: (counts[zone], zone))
@@ -73,7 +72,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class PoolPlan:
-    """A pool as described: its template, and how many nodes each zone gets to begin with, and at the least."""
+    """A described pool: its template, and the initial and minimum number of nodes in each zone."""
 
     cluster: str
     name: str
@@ -83,32 +82,32 @@ class PoolPlan:
     least: dict[str, int]
     limits: Limits | None
     fixed: bool
-    """The program sets the number of nodes (`nodeCount`): an update brings it back to that."""
+    """Whether the program sets the number of nodes (`nodeCount`), so that an update restores it."""
 
 
 def pool_plan(
     inputs: Properties, *, cluster: str, cluster_location: str, cluster_zones: Sequence[str], project: str
 ) -> PoolPlan:
-    """What GKE makes of a NodePool's inputs.
+    """Returns the nodes that GKE would create for the inputs of a NodePool.
 
     Raises:
-        ProviderError: GKE would refuse it.
+        ProviderError: GKE would refuse the inputs.
     """
     name = str(inputs["name"])
     where = f"node pool {name} of cluster {cluster}"
     zones = [str(zone) for zone in inputs.get("nodeLocations") or cluster_zones]
     region = region_of(cluster_location)
-    if strangers := [zone for zone in zones if not is_zone(zone) or region_of(zone) != region]:
+    if invalid := [zone for zone in zones if not is_zone(zone) or region_of(zone) != region]:
         example = zones_of(region)[0]
         raise _refused(
-            where, f"nodeLocations {', '.join(strangers)}: not zones of the region {region}: name zones like {example}"
+            where, f"nodeLocations {', '.join(invalid)}: not zones of the region {region}: use zones like {example}"
         )
     scaling = inputs.get("autoscaling") or {}
     count, initial = _number(inputs.get("nodeCount")), _number(inputs.get("initialNodeCount"))
     if count is not None and initial is not None:
         raise _refused(
             where,
-            "nodeCount and initialNodeCount are both set: keep nodeCount to fix the size, or the other to start it",
+            "nodeCount and initialNodeCount are both set: keep nodeCount for a fixed size, or initialNodeCount",
         )
     limits, minimum = _limits(where, scaling)
     start = dict.fromkeys(sorted(zones), (count if count is not None else initial) or 0)
@@ -117,7 +116,7 @@ def pool_plan(
     if limits and limits.exceeded_by(start):
         nodes = sum(start.values())
         raise _refused(
-            where, f"{nodes} nodes to start with are above the autoscaling maximum: raise it or start smaller"
+            where, f"the initial {nodes} nodes exceed the autoscaling maximum: raise the maximum or start with fewer"
         )
     template = node_template(where, name, inputs, cluster_location)
     return PoolPlan(cluster, name, project, template, start, least, limits, fixed=count is not None)
@@ -138,7 +137,9 @@ def _limits(where: str, scaling: Properties) -> tuple[Limits | None, int]:
     has_total = any(value for value in total.values())
     if has_total and any(value for value in per_zone.values()):
         raise _refused(
-            where, "autoscaling limits are both per zone (minNodeCount, maxNodeCount) and total: keep one kind"
+            where,
+            "autoscaling limits per zone (minNodeCount, maxNodeCount) cannot be combined with total limits: "
+            "keep one kind",
         )
     if not has_total and per_zone["maxNodeCount"] is None:
         if scaling:
@@ -146,7 +147,7 @@ def _limits(where: str, scaling: Properties) -> tuple[Limits | None, int]:
         return None, 0
     least, most = total.values() if has_total else per_zone.values()
     if (least or 0) > (most or 0):
-        raise _refused(where, f"autoscaling minimum {least} is above the maximum {most}: swap or change them")
+        raise _refused(where, f"the autoscaling minimum {least} is greater than the maximum {most}: change one of them")
     return (Limits(None, most or 0) if has_total else Limits(most or 0, None)), least or 0
 
 
@@ -218,7 +219,7 @@ def _sized_machine(where: str, config: Properties) -> tuple[Machine, Properties]
 
 
 def _machine(name: str, metadata: Properties) -> Machine:
-    """Of the catalogue, or of the size that the program says a newer type has."""
+    """Returns a machine of the catalogue, or one of the size that the program gives for a newer type."""
     try:
         return machine(name)
     except UnknownMachine:
@@ -253,7 +254,7 @@ def _taint(where: str, taint: Properties) -> Taint:
 
 
 def node_manifest(plan: PoolPlan, zone: str, serial: str) -> dict[str, Any]:
-    """The Node object; `serial` tells this pool's nodes apart."""
+    """Returns the Node object; `serial` makes its name unique in the pool."""
     name = node_name(plan, serial)
     labels = {
         **plan.template.labels,
@@ -282,7 +283,7 @@ def node_name(plan: PoolPlan, serial: str) -> str:
 
 
 def cluster_zones(inputs: Properties, location: str) -> list[str]:
-    """The zones of a cluster's nodes when a pool names none."""
+    """Returns the zones of a cluster's nodes, for pools that set none."""
     named = [str(zone) for zone in inputs.get("nodeLocations") or []]
     if is_zone(location):
         return sorted({location, *named})

@@ -1,4 +1,4 @@
-"""Kubernetes objects as plain dictionaries: names, scopes, differences and what a refresh makes of them."""
+"""Kubernetes objects as plain dictionaries: names, scopes, differences, and inputs after a refresh."""
 
 import base64
 import binascii
@@ -43,7 +43,7 @@ _LIST_KEYS = ("name", "containerPort", "mountPath", "devicePath", "topologyKey",
 
 
 def api_version_and_kind(token: str) -> tuple[str, str]:
-    """`kubernetes:apps/v1:Deployment` to `apps/v1`, `Deployment`; the group `core` is written without it."""
+    """Splits `kubernetes:apps/v1:Deployment` into `apps/v1` and `Deployment`; `core/v1` becomes `v1`."""
     _, version, kind = token.split(":", 2)
     return version.removeprefix("core/"), kind
 
@@ -54,7 +54,7 @@ def is_builtin(api_version: str) -> bool:
 
 
 def builtin_scope(api_version: str, kind: str) -> bool | None:
-    """Whether a kind is namespaced, for kinds that every cluster has; None for all others."""
+    """Returns whether a built-in kind is namespaced, and None for all other kinds."""
     return kind not in _CLUSTER_SCOPED if is_builtin(api_version) else None
 
 
@@ -90,10 +90,10 @@ def is_autonamed(properties: Properties) -> bool:
 
 
 def name_object(urn: Urn, olds: Properties, news: Properties, seed: bytes) -> str:
-    """Gives an object without a name one: the name it had, the one the project proposes, or a fresh one.
+    """Names an object that has no name: its previous name, the one the project proposes, or a new one.
 
     Returns:
-        Why no name may be made, or an empty text.
+        The reason why the object cannot be named, or an empty string.
     """
     metadata = metadata_of(news)
     if metadata.get("name") or metadata.get("generateName") or news.get("metadata") is UNKNOWN:
@@ -102,7 +102,7 @@ def name_object(urn: Urn, olds: Properties, news: Properties, seed: bytes) -> st
     if is_autonamed(olds) and metadata_of(olds).get("name"):
         name = metadata_of(olds)["name"]
     elif rules.naming == "disable":
-        return "the project's configuration turns automatic names off: set metadata.name"
+        return "no name is set, and the project's configuration disables automatic names: set metadata.name"
     elif rules.proposed_name:
         name = rules.proposed_name
     else:
@@ -117,7 +117,7 @@ def name_object(urn: Urn, olds: Properties, news: Properties, seed: bytes) -> st
 
 
 def described(properties: Properties) -> str:
-    """`Deployment train/worker`: how messages call an object."""
+    """Returns how messages refer to an object: `Deployment train/worker`."""
     metadata = metadata_of(properties)
     name = metadata.get("name") or f"{metadata.get('generateName') or '?'}*"
     namespace = metadata.get("namespace")
@@ -126,7 +126,7 @@ def described(properties: Properties) -> str:
 
 
 def plain(properties: Properties) -> Properties:
-    """Without what the provider keeps for itself in the outputs."""
+    """Returns the properties without the provider's private ones."""
     return {name: value for name, value in properties.items() if not name.startswith("__")}
 
 
@@ -152,10 +152,10 @@ def without_namespace(properties: Properties) -> Properties:
 
 
 def manifest_of(inputs: Properties, object_id: str = "") -> Properties:
-    """What is applied: the inputs, under the name the object has, a Secret's `stringData` folded into `data`.
+    """Returns what is applied: the inputs, under the object's name, with a Secret's `stringData` merged into `data`.
 
-    The API server folds it as well, but then forgets who owns the keys, and a key removed from `stringData`
-    would stay in the Secret for ever.
+    The API server merges it too, but loses the ownership of the keys, so that a key removed from `stringData`
+    would stay in the Secret forever.
     """
     manifest = copy.deepcopy(plain(inputs))
     metadata = manifest.setdefault("metadata", {})
@@ -172,7 +172,7 @@ def manifest_of(inputs: Properties, object_id: str = "") -> Properties:
 
 
 def path_text(path: Path) -> str:
-    """A property path as Pulumi writes it: `spec.ports[0].name`, `metadata.annotations["a.b/c"]`."""
+    """Returns a path in Pulumi's notation: `spec.ports[0].name`, `metadata.annotations["a.b/c"]`."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -186,40 +186,40 @@ def path_text(path: Path) -> str:
 
 
 def changes(old: PropertyValue, new: PropertyValue, path: Path = ()) -> dict[Path, ChangeKind]:
-    """Every path at which two values differ; a value not known yet counts as different from any other."""
+    """Returns every path at which two values differ; an unknown value differs from any other."""
     if isinstance(old, dict) and isinstance(new, dict):
-        found: dict[Path, ChangeKind] = {}
+        changed: dict[Path, ChangeKind] = {}
         for name in [*old, *(name for name in new if name not in old)]:
             if name not in new:
-                found[(*path, name)] = "delete"
+                changed[(*path, name)] = "delete"
             elif name not in old:
-                found[(*path, name)] = "add"
+                changed[(*path, name)] = "add"
             else:
-                found |= changes(old[name], new[name], (*path, name))
-        return found
+                changed |= changes(old[name], new[name], (*path, name))
+        return changed
     if isinstance(old, list) and isinstance(new, list):
-        found = {}
+        changed = {}
         for index in range(max(len(old), len(new))):
             if index >= len(new):
-                found[(*path, index)] = "delete"
+                changed[(*path, index)] = "delete"
             elif index >= len(old):
-                found[(*path, index)] = "add"
+                changed[(*path, index)] = "add"
             else:
-                found |= changes(old[index], new[index], (*path, index))
-        return found
+                changed |= changes(old[index], new[index], (*path, index))
+        return changed
     if new is UNKNOWN or old is UNKNOWN:
         return {path: "update"}
     return {} if old == new and isinstance(old, bool) == isinstance(new, bool) else {path: "update"}
 
 
-def related(one: Path, other: Path) -> bool:
-    """Whether one path is the other or leads to it."""
-    shorter = min(len(one), len(other))
-    return one[:shorter] == other[:shorter]
+def related(first: Path, second: Path) -> bool:
+    """Whether two paths are equal, or one is inside the other."""
+    shorter = min(len(first), len(second))
+    return first[:shorter] == second[:shorter]
 
 
 def essence(live: Properties) -> Properties:
-    """What of an object is the user's concern: two applies that leave it alike are no change."""
+    """Returns the parts of an object that matter to the user, to compare it before and after an apply."""
     rest = {name: value for name, value in live.items() if name != "status"}
     rest["metadata"] = {
         name: value
@@ -230,7 +230,7 @@ def essence(live: Properties) -> Properties:
 
 
 def imported_inputs(live: Properties) -> Properties:
-    """The inputs that would have made this object: everything but what the server set itself."""
+    """Returns the inputs that would create this object: everything except what the server sets itself."""
     inputs = copy.deepcopy({name: value for name, value in live.items() if name != "status"})
     metadata = {name: value for name, value in metadata_of(inputs).items() if name not in _SERVER_SET_METADATA}
     annotations = {
@@ -248,10 +248,10 @@ def imported_inputs(live: Properties) -> Properties:
 
 
 def refreshed_inputs(inputs: Properties, last_seen: Properties, live: Properties) -> Properties:
-    """The inputs with every value replaced that was changed behind Pulumi's back.
+    """Returns the inputs, with new values where the object was changed outside of Pulumi.
 
-    A value counts as changed when the live object differs from what it was last seen to be, so that the
-    server's own way of writing a value ("1000m" as "1") is never taken for a change.
+    A value counts as changed if the live object differs from the last known outputs, so that a value which the
+    server normalizes ("1000m" to "1") is not mistaken for a change.
     """
     refreshed = _refreshed(
         {name: value for name, value in inputs.items() if name not in ("apiVersion", "kind", "stringData")},
@@ -306,7 +306,7 @@ def _refreshed_list(wanted: list[Any], seen: list[Any], live: list[Any]) -> list
             {item[key]: item for item in items if isinstance(item, dict) and isinstance(item.get(key), str | int)}
             for items in (wanted, seen, live)
         ]
-        if wanted and all(len(found) == len(items) for found, items in zip(by_key, (wanted, seen, live), strict=True)):
+        if wanted and all(len(keyed) == len(items) for keyed, items in zip(by_key, (wanted, seen, live), strict=True)):
             _, seen_items, live_items = by_key
             kept = [
                 _refreshed(item, seen_items.get(item[key], _ABSENT), live_items[item[key]])

@@ -1,14 +1,14 @@
-"""What a simulated Pulumi package answers.
+"""The interface of a simulated Pulumi package.
 
-The server (`server.py`) speaks Pulumi's provider protocol and turns each request into one of these calls,
-on plain Python values: secrets are unwrapped before the call and wrapped again, at the same paths, in what
-comes back; a value that is not known yet is `UNKNOWN`.
+The server (`server.py`) speaks Pulumi's provider protocol and turns each request into one of these calls, on
+plain Python values: secrets are unwrapped before the call and wrapped again, at the same paths, in the result; a
+value that is not known yet is `UNKNOWN`.
 """
 
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
-# What JSON holds, or UNKNOWN, or a Secret, at any depth.
+# A JSON value that may hold UNKNOWN or a Secret at any depth.
 PropertyValue = Any
 Properties = dict[str, PropertyValue]
 
@@ -26,13 +26,13 @@ UNKNOWN: Final = _Unknown()
 
 @dataclass(frozen=True)
 class Secret:
-    """A value that a package marks as secret of its own accord, wherever in its answer."""
+    """A value that the package itself marks as secret, anywhere in its answer."""
 
     value: Any
 
 
 class Seed(bytes):
-    """The random bytes a name is made from, with what the project's configuration says about names."""
+    """The random bytes for an automatic name, with the project's configuration of such names."""
 
     proposed_name: str = ""
     naming: Literal["propose", "enforce", "disable"] = "propose"
@@ -40,7 +40,7 @@ class Seed(bytes):
 
 @dataclass(frozen=True)
 class Urn:
-    """A resource's URN, taken apart: `type` is the resource's own token, without its parents'."""
+    """The URN of a resource; `type` is the resource's own token, without those of its parents."""
 
     text: str
 
@@ -55,6 +55,8 @@ class Urn:
 
 @dataclass(frozen=True)
 class CheckFailure:
+    """An input that a package refuses, with the reason."""
+
     property: str
     reason: str
 
@@ -64,7 +66,7 @@ ChangeKind = Literal["add", "delete", "update", "add-replace", "delete-replace",
 
 @dataclass
 class Difference:
-    """Keys of `detailed` are property paths, as Pulumi writes them: `spec.template.spec.containers[0].image`."""
+    """Changed properties, by paths in Pulumi's notation: `spec.template.spec.containers[0].image`."""
 
     detailed: dict[str, ChangeKind] = field(default_factory=dict)
     delete_before_replace: bool = False
@@ -75,11 +77,11 @@ class Difference:
 
 
 class ProviderError(Exception):
-    """A refusal; its text reaches the user as it is."""
+    """A refusal; its text is shown to the user unchanged."""
 
 
 class InitializationFailed(Exception):
-    """The object exists but did not come up: it is kept in the state, and tried again on the next `up`."""
+    """The object exists but is not ready: it stays in the state, and the next `up` tries again."""
 
     def __init__(self, object_id: str, outputs: Properties, inputs: Properties, reasons: list[str]) -> None:
         super().__init__("; ".join(reasons))
@@ -87,7 +89,7 @@ class InitializationFailed(Exception):
 
 
 class Package(Protocol):
-    """One package (`kubernetes`, `gcp`), one configured provider of it: the server makes one for each."""
+    """One configured provider of a package (`kubernetes`, `gcp`)."""
 
     name: str
     version: str
@@ -103,13 +105,13 @@ class Package(Protocol):
     ) -> Difference: ...
 
     def create(self, urn: Urn, inputs: Properties, *, preview: bool, timeout: float) -> tuple[str, Properties]:
-        """The id and outputs; in a preview the id is empty and what only the real thing knows is `UNKNOWN`."""
+        """Returns id and outputs; in a preview the id is empty, and values that do not exist yet are `UNKNOWN`."""
         ...
 
     def read(
         self, urn: Urn, object_id: str, inputs: Properties, outputs: Properties
     ) -> tuple[Properties, Properties] | None:
-        """The inputs and outputs as they are now; None when it is gone. With empty inputs it is an import."""
+        """Returns the current inputs and outputs, or None if the object is gone; empty inputs mean an import."""
         ...
 
     def update(
@@ -125,11 +127,11 @@ class Package(Protocol):
     ) -> Properties: ...
 
     def delete(self, urn: Urn, object_id: str, inputs: Properties, outputs: Properties, *, timeout: float) -> None:
-        """Returns when it is gone; an object that is gone already is not an error."""
+        """Returns once the object is gone; it is not an error if it was gone already."""
         ...
 
     def invoke(self, token: str, arguments: Properties) -> Properties: ...
 
     def cancel(self) -> None:
-        """Ends every wait under way."""
+        """Ends all waits."""
         ...

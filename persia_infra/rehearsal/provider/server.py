@@ -1,10 +1,10 @@
 """The gRPC server that speaks Pulumi's provider protocol for one package.
 
 The engine opens one connection for each provider of the program (default or explicit, in preview and in
-update), so a configured provider is known by the peer of its connection.
+update), so a configured provider is identified by the peer of its connection.
 
-Remote components, methods, schemas and parameterized packages are out of scope: a rehearsal only needs the
-life of plain resources.
+Remote components, methods, schemas and parameterized packages are out of scope: a rehearsal only needs plain
+resources.
 """
 
 import logging
@@ -24,6 +24,7 @@ from google.rpc import status_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc
 from pulumi.runtime.proto import provider_pb2 as pb
 
+from persia_infra.kube.api import ApiError
 from persia_infra.rehearsal.provider.package import (
     InitializationFailed,
     Package,
@@ -56,10 +57,10 @@ class _Refusal(Exception):
 
 @contextmanager
 def _refusals(secrets: Secrets) -> Iterator[None]:
-    """Turns what a package raises into what the engine is told, without the secrets of the request."""
+    """Turns the exceptions of a package into answers to the engine, without the secrets of the request."""
     try:
         yield
-    except ProviderError as error:
+    except (ProviderError, ApiError) as error:
         raise _Refusal(secrets.hidden(str(error))) from None
     except InitializationFailed as error:
         reasons = [secrets.hidden(reason) for reason in error.reasons]
@@ -72,15 +73,15 @@ def _refusals(secrets: Secrets) -> Iterator[None]:
                 reasons=reasons,
             )
         )
-        raise _Refusal("; ".join(reasons) or "it did not come up", detail) from None
+        raise _Refusal("; ".join(reasons) or "the object exists but is not ready", detail) from None
     except Exception as error:
         _LOG.error("%s", secrets.hidden("".join(traceback.format_exception(error))))
-        text = f"{type(error).__name__}: {error}; this is a defect of the simulated provider, please report it"
+        text = f"{type(error).__name__}: {error}; this is a bug of the simulated provider, please report it"
         raise _Refusal(secrets.hidden(text)) from None
 
 
 class _Refusals(grpc.ServerInterceptor):
-    """Answers with an error status wherever a method raises a refusal."""
+    """Answers with an error status if a method raises a refusal."""
 
     def intercept_service(
         self,
@@ -114,7 +115,7 @@ def _abort(context: Context, text: str, detail: AnyMessage | None) -> NoReturn:
 
 
 class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
-    """Answers the engine for one package; `make` gives an unconfigured provider of it."""
+    """Answers the engine for one package; `make` returns an unconfigured provider of it."""
 
     def __init__(self, make: Callable[[], Package]) -> None:
         self._make = make
@@ -177,6 +178,7 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
         return Empty()
 
     def cancel_all(self) -> None:
+        """Ends the waits of every provider."""
         with self._lock:
             providers = [*self._providers.values(), self._blank]
         for provider in providers:
@@ -232,10 +234,10 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
         inputs, secrets = decode(request.inputs)
         secrets = secrets.joined(known)
         with _refusals(secrets):
-            found = self._provider(context).read(Urn(request.urn), request.id, inputs, outputs)
-            if found is None:
+            current = self._provider(context).read(Urn(request.urn), request.id, inputs, outputs)
+            if current is None:
                 return pb.ReadResponse(id="", properties=Struct())
-            inputs, outputs = found
+            inputs, outputs = current
             return pb.ReadResponse(id=request.id, properties=encode(outputs, secrets), inputs=encode(inputs, secrets))
 
     def Update(self, request: pb.UpdateRequest, context: Context) -> pb.UpdateResponse:  # noqa: N802
@@ -281,7 +283,7 @@ class ProviderServicer(provider_pb2_grpc.ResourceProviderServicer):
     def _out_of_scope(self, token: str) -> str:
         name = self._blank.name
         return (
-            f"{token}: the simulated {name} provider has no remote components or methods, so this can't be "
+            f"{token}: the simulated {name} provider has no remote components or methods, so this cannot be "
             f"rehearsed; install the official plugin: pulumi plugin install resource {name}"
         )
 
@@ -291,7 +293,7 @@ def _first_name(path: str) -> str:
 
 
 class ProviderServer:
-    """One package served on a free loopback port."""
+    """A package that is served on a free loopback port."""
 
     def __init__(self, make: Callable[[], Package]) -> None:
         self._servicer = ProviderServicer(make)
@@ -309,6 +311,6 @@ class ProviderServer:
         self._server.start()
 
     def stop(self) -> None:
-        """Ends every wait under way, gives running calls a moment to answer, and closes the port."""
+        """Ends all waits, gives running calls a moment to answer, and closes the port."""
         self._servicer.cancel_all()
         self._server.stop(grace=2).wait()

@@ -1,7 +1,7 @@
-"""Pulumi property values between their wire form and plain Python.
+"""Converts Pulumi property values between their wire form and plain Python.
 
-On the wire a secret is a map with a signature, a value that is not known yet is one of seven fixed texts, and
-every number is a double. Assets and archives pass through in their wire form: no package here reads them.
+On the wire a secret is a map with a signature, a value that is not known yet is one of seven fixed strings, and
+every number is a double. Assets and archives keep their wire form: no package here reads them.
 """
 
 import base64
@@ -33,7 +33,7 @@ _LONG_ENOUGH_TO_FIND_INSIDE = 8
 
 @dataclass
 class Secrets:
-    """Where the secrets of a request were, and what they said."""
+    """The paths and the texts of the secrets in a request."""
 
     paths: set[Path] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
@@ -45,7 +45,7 @@ class Secrets:
         )
 
     def note(self, value: PropertyValue) -> None:
-        """Remembers every text and number in a secret value, so that it can be told apart from others."""
+        """Adds every text and number in a secret value."""
         if isinstance(value, dict):
             for item in value.values():
                 self.note(item)
@@ -58,13 +58,13 @@ class Secrets:
             self.texts.add(str(value))
 
     def give_away(self, value: PropertyValue) -> bool:
-        """Whether a text is a secret, or long enough a secret is part of it."""
+        """Whether a text is a secret, or contains a secret of at least eight characters."""
         if not isinstance(value, str):
             return False
         return any(value == text or (len(text) >= _LONG_ENOUGH_TO_FIND_INSIDE and text in value) for text in self.texts)
 
     def hidden(self, text: str) -> str:
-        """The text with every secret in it replaced, as it is, escaped or in base64."""
+        """Returns the text with every secret replaced, also where it is escaped or in base64."""
         for secret in sorted(self.texts, key=len, reverse=True):
             forms = {secret, json.dumps(secret)[1:-1], base64.b64encode(secret.encode()).decode()}
             for form in sorted(forms, key=len, reverse=True):
@@ -76,12 +76,13 @@ class Secrets:
 
 
 def decode(struct: Struct) -> tuple[Properties, Secrets]:
+    """Returns plain values, and the secrets among them."""
     secrets = Secrets()
     return {name: _decode(value, (name,), secrets) for name, value in struct.fields.items()}, secrets
 
 
 def encode(properties: Properties, secrets: Secrets | None = None) -> Struct:
-    """The wire form, with the secrets wrapped that were at the same paths or say the same."""
+    """Returns the wire form; values at the paths of secrets, or with their texts, become secrets again."""
     secrets = secrets or Secrets()
     struct = Struct()
     for name, value in properties.items():
@@ -142,7 +143,7 @@ def _encode_plain(value: PropertyValue, path: Path, secrets: Secrets, into: Valu
         for index, item in enumerate(value):
             _encode(item, (*path, index), secrets, into.list_value.values.add())
     else:
-        raise TypeError(f"a property value can't be a {type(value).__name__}: at {path}")
+        raise TypeError(f"{path}: {type(value).__name__} is not a valid property value")
 
 
 def _unwrapped(value: PropertyValue) -> PropertyValue:

@@ -1,6 +1,6 @@
-"""Disks and shares for the claims of a simulated GKE cluster: its storage classes, and volumes for them.
+"""Storage classes of a simulated GKE cluster, and volumes for its claims.
 
-A volume is only an object: nothing is mounted on a simulated node. Its zone and snapshots are out of scope.
+A volume is only an object: nothing is mounted on a simulated node. Zones and snapshots are out of scope.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ _DEFAULT = "storageclass.kubernetes.io/is-default-class"
 _DISK, _SHARE = "pd.csi.storage.gke.io", "filestore.csi.storage.gke.io"
 _FIRST_CONSUMER, _AT_ONCE = "WaitForFirstConsumer", "Immediate"
 
-# As a new GKE cluster has them; the shared ones come with the Filestore add-on.
+# The classes of a new GKE cluster; those for sharing are part of the Filestore add-on.
 CLASSES = (
     ("standard-rwo", _DISK, _FIRST_CONSUMER, {"type": "pd-balanced"}),
     ("premium-rwo", _DISK, _FIRST_CONSUMER, {"type": "pd-ssd"}),
@@ -39,28 +39,28 @@ def add_storage_classes(cluster: Cluster) -> None:
             "reclaimPolicy": "Delete",
             "allowVolumeExpansion": True,
         }
-        _unless(409, cluster, "POST", _CLASSES_PATH, document)
+        _request_unless(409, cluster, "POST", _CLASSES_PATH, document)
 
 
 def remove_storage_classes(cluster: Cluster) -> None:
     for name, *_ in CLASSES:
-        _unless(404, cluster, "DELETE", f"{_CLASSES_PATH}/{name}")
+        _request_unless(404, cluster, "DELETE", f"{_CLASSES_PATH}/{name}")
 
 
 def serve_claims(cluster: Cluster) -> None:
-    """One look: a volume for each claim that waits for one, and none for those that were released."""
+    """Creates a volume for each waiting claim, and deletes the volumes of claims that are gone."""
     claims = cluster.request("GET", "/api/v1/persistentvolumeclaims").get("items") or []
     for claim in claims:
         if claim["status"].get("phase") == "Pending" and _provisioner(claim) in (_DISK, _SHARE):
-            _unless(409, cluster, "POST", _VOLUMES_PATH, _volume_for(claim))
+            _request_unless(409, cluster, "POST", _VOLUMES_PATH, _volume_for(claim))
     for volume in cluster.request("GET", _VOLUMES_PATH).get("items") or []:
-        ours = (volume["metadata"].get("annotations") or {}).get(_PROVISIONED_BY) in (_DISK, _SHARE)
-        if ours and volume["status"].get("phase") == "Released":
-            _unless(404, cluster, "DELETE", f"{_VOLUMES_PATH}/{volume['metadata']['name']}")
+        own = (volume["metadata"].get("annotations") or {}).get(_PROVISIONED_BY) in (_DISK, _SHARE)
+        if own and volume["status"].get("phase") == "Released":
+            _request_unless(404, cluster, "DELETE", f"{_VOLUMES_PATH}/{volume['metadata']['name']}")
 
 
 def _provisioner(claim: dict[str, Any]) -> str:
-    """Set by the control plane once the claim is to be served: at once, or when its first pod has a node."""
+    """Returns the provisioner, which the control plane sets at once, or when the first pod has a node."""
     return (claim["metadata"].get("annotations") or {}).get(_WANTED_FROM, "")
 
 
@@ -87,7 +87,8 @@ def _volume_for(claim: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _unless(status: int, cluster: Cluster, method: str, path: str, body: dict[str, Any] | None = None) -> None:
+def _request_unless(status: int, cluster: Cluster, method: str, path: str, body: dict[str, Any] | None = None) -> None:
+    """Sends a request, and ignores a refusal with the given status."""
     try:
         cluster.request(method, path, body=body)
     except Refused as refusal:

@@ -1,4 +1,4 @@
-"""The API server's way to the few processes that stand for pods."""
+"""The proxy between the API server and the processes that stand for pods."""
 
 import asyncio
 import json
@@ -7,12 +7,12 @@ from pathlib import Path
 from persia_infra.rehearsal.cluster_network import serve
 
 
-async def ask(proxy: Path, address: str, said: bytes) -> bytes:
+async def ask(proxy: Path, address: str, payload: bytes) -> bytes:
     reader, writer = await asyncio.open_unix_connection(proxy)
     writer.write(f"CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n\r\n".encode())
     header = await reader.readuntil(b"\r\n\r\n")
     if b" 200 " in header:
-        writer.write(said)
+        writer.write(payload)
         writer.write_eof()
         header = await reader.read()
     writer.close()
@@ -36,7 +36,7 @@ async def exchange(folder: Path) -> tuple[bytes, bytes]:
     return answers
 
 
-def test_a_known_address_leads_to_its_process_and_any_other_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_known_address_is_forwarded_and_any_other_is_refused_at_once(tmp_path: Path) -> None:
     known, unknown = asyncio.run(exchange(tmp_path))
 
     assert known == b"REVIEW"

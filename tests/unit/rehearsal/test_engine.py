@@ -1,4 +1,4 @@
-"""What the engine is given: a project it can't write to, and nothing that reaches a real cloud."""
+"""The engine works on a copy of the project, without credentials of the user."""
 
 import json
 import os
@@ -15,6 +15,7 @@ from persia_infra.rehearsal.toolchain import Toolchain
 EVENTS = [
     {"resOutputsEvent": {"metadata": {"op": "create", "type": "gcp:x:Y", "urn": "urn:pulumi:s::p::gcp:x:Y::net"}}},
     {"resOutputsEvent": {"metadata": {"op": "same", "type": "gcp:x:Y", "urn": "urn:pulumi:s::p::gcp:x:Y::old"}}},
+    {"resOutputsEvent": {"metadata": {"op": "read", "type": "gcp:x:Y", "urn": "urn:pulumi:s::p::gcp:x:Y::seen"}}},
     {"resOutputsEvent": {"metadata": {"op": "update", "type": "pulumi:pulumi:Stack", "urn": "urn:a::b::c::s"}}},
     {"diagnosticEvent": {"severity": "info", "message": "not an error"}},
     {
@@ -72,7 +73,7 @@ def given(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.usefixtures("engine")
-def test_no_credentials_of_the_user_reach_it(tmp_path: Path) -> None:
+def test_the_engine_gets_no_credentials_of_the_user(tmp_path: Path) -> None:
     environment = given(tmp_path)
     assert "mine" not in environment.values()
     assert environment["PULUMI_DEBUG_PROVIDERS"] == "gcp:1234"
@@ -87,9 +88,9 @@ def test_project_is_linked_and_its_stack_file_copied(engine: Engine, project: Pa
     assert not (engine.project_folder / "stacks" / "Pulumi.prod.yaml").exists()
 
 
-def test_passphrase_is_new_for_each_rehearsal(engine: Engine, project: Path, tmp_path: Path) -> None:
+def test_each_rehearsal_has_its_own_passphrase(engine: Engine, project: Path, tmp_path: Path) -> None:
     other = Engine(project, "dev", tmp_path / "other", Toolchain({"pulumi": tmp_path / "pulumi"}), {}, "")
-    first, second = (one.environment["PULUMI_CONFIG_PASSPHRASE"] for one in (engine, other))
+    first, second = (each.environment["PULUMI_CONFIG_PASSPHRASE"] for each in (engine, other))
     assert first != second
     assert len(first) >= 32
 
@@ -112,7 +113,15 @@ def test_outcome_is_read_from_the_events(engine: Engine) -> None:
     assert outcome.changes == {"create": 1, "same": 1}
 
 
-def test_command_that_fails_says_so_in_the_clis_words(project: Path, tmp_path: Path, engine: Engine) -> None:
+def test_a_refused_preview_of_a_destroy_deletes_nothing(engine: Engine, tmp_path: Path) -> None:
+    assert not engine.destroy().ok
+    calls = (tmp_path / "engine" / "home" / "calls").read_text().splitlines()
+    assert [call for call in calls if call.startswith("destroy")] == [
+        call for call in calls if call.startswith("destroy --preview-only")
+    ]
+
+
+def test_a_failed_command_reports_the_message_of_the_cli(project: Path, tmp_path: Path, engine: Engine) -> None:
     assert engine.stack == "dev"
     (project / "stacks" / "Pulumi.broken.yaml").write_text("")
     with pytest.raises(EngineFailed, match="pulumi stack init: no such stack"):
@@ -142,7 +151,7 @@ def test_plugin_is_made_available_to_the_engine(engine: Engine, tmp_path: Path) 
     assert {file.name for file in there.iterdir()} == {plugin.name, f"{plugin.name}.lock"}
 
 
-def test_its_plugins_hear_an_interrupt_though_it_was_started_in_the_background(engine: Engine) -> None:
+def test_the_cli_can_be_interrupted_even_if_the_rehearsal_runs_in_the_background(engine: Engine) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process = engine.start("interrupted")

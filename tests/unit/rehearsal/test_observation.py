@@ -44,7 +44,7 @@ def observer(monkeypatch: pytest.MonkeyPatch) -> Any:
     return observe
 
 
-def test_scheduler_reason_is_told_for_each_pending_pod(observer: Any) -> None:
+def test_each_pending_pod_has_the_reason_of_the_scheduler(observer: Any) -> None:
     seen = observer(
         pods=[
             pod("ps-0", "Running", ready=True),
@@ -58,7 +58,7 @@ def test_scheduler_reason_is_told_for_each_pending_pod(observer: Any) -> None:
     assert not seen.all_running
 
 
-def test_pods_that_were_never_made_are_wanted_too(observer: Any) -> None:
+def test_pods_that_were_never_created_are_wanted_too(observer: Any) -> None:
     seen = observer(
         pods=[pod("ps-0", "Running", ready=True, owner="StatefulSet/ps")], statefulsets=[stateful_set("ps", 3)]
     )
@@ -68,8 +68,63 @@ def test_pods_that_were_never_made_are_wanted_too(observer: Any) -> None:
 
 def test_running_but_not_ready_is_pending(observer: Any) -> None:
     assert [one.reason for one in observer(pods=[pod("a", "Running")]).pods().pending] == [
-        "not looked at by its scheduler yet"
+        "its scheduler has not looked at it yet"
     ]
+
+
+def test_a_failed_pod_that_its_job_replaces_does_not_count(observer: Any) -> None:
+    seen = observer(pods=[pod("job-1", "Failed", owner="Job/job"), pod("job-2", "Succeeded", owner="Job/job")]).pods()
+    assert (seen.wanted, seen.running, seen.pending) == (1, 1, ())
+    assert observer(pods=[pod("web-1", "Failed", owner="ReplicaSet/web")]).pods().wanted == 1
+
+
+def test_a_workload_states_why_it_cannot_create_pods(observer: Any) -> None:
+    workload = stateful_set("ps", 1)
+    workload["status"] = {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}]}
+    (pending,) = observer(statefulsets=[workload]).pods().pending
+    assert pending == PendingPod("training/ps", "StatefulSet: 1 pods do not exist yet: exceeded quota")
+
+
+def test_nodes_are_counted_by_pool(observer: Any) -> None:
+    labels = [{"cloud.google.com/gke-nodepool": "gpu"}, {"cloud.google.com/gke-nodepool": "gpu"}, {}]
+    nodes = [{"metadata": {"name": str(index), "labels": each}} for index, each in enumerate(labels)]
+    assert observer(nodes=nodes).nodes() == {"gpu": 2, "none": 1}
+
+
+class TestObjects:
+    KINDS = (("pods", True), ("nodes", False), ("events", True), ("pods/status", True))
+
+    @pytest.fixture
+    def names(self, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+        def request(_: str, path: str) -> dict[str, Any]:
+            if path == "/apis":
+                return {"groups": []}
+            if path == "/api/v1":
+                return {
+                    "resources": [
+                        {"name": name, "namespaced": namespaced, "verbs": ["list"]} for name, namespaced in self.KINDS
+                    ]
+                    + [{"name": "bindings", "namespaced": True, "verbs": ["create"]}]
+                }
+            return {
+                "items": [
+                    {"metadata": {"name": "x", "namespace": "training"}},
+                    {"metadata": {"name": "y", "namespace": "kube-system"}},
+                ]
+            }
+
+        server = Server()
+        monkeypatch.setattr(server, "request", request)
+        monkeypatch.setattr(observation, "connect", lambda *_: server)
+        return Observer(observation.Path("kubeconfig")).objects()
+
+    def test_objects_of_the_control_plane_itself_are_left_out(self, names: set[str]) -> None:
+        assert "pods training/x" in names
+        assert "pods kube-system/y" not in names
+        assert not [name for name in names if name.startswith("events")]
+
+    def test_objects_outside_of_namespaces_are_included(self, names: set[str]) -> None:
+        assert {"nodes x", "nodes y"} <= names
 
 
 def test_nothing_deployed_is_all_running(observer: Any) -> None:

@@ -1,4 +1,4 @@
-"""The parts of a rehearsal end with whoever started them."""
+"""The parts of a rehearsal end together with the process that started them."""
 
 import os
 import signal
@@ -15,9 +15,9 @@ from tests.support.processes import is_running, wait_until_gone
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "rehearsal"
-    made.mkdir()
-    return made
+    rehearsal = tmp_path / "rehearsal"
+    rehearsal.mkdir()
+    return rehearsal
 
 
 def test_a_part_can_be_stopped_and_does_not_count_as_ended(folder: Path) -> None:
@@ -51,7 +51,7 @@ def test_part_that_ignores_the_request_to_end_is_killed(folder: Path) -> None:
     wait_until_gone(pid, folder)
 
 
-def test_exit_codes_are_told(folder: Path) -> None:
+def test_exit_codes_are_reported(folder: Path) -> None:
     supervisor = Supervisor(folder)
     try:
         supervisor.start("short", ["sh", "-c", "exit 7"], log=folder / "log", environment=dict(os.environ))
@@ -62,7 +62,7 @@ def test_exit_codes_are_told(folder: Path) -> None:
         supervisor.close()
 
 
-def test_program_that_is_not_there(folder: Path) -> None:
+def test_a_missing_program_is_reported(folder: Path) -> None:
     supervisor = Supervisor(folder)
     try:
         with pytest.raises(OSError, match="no-such-program"):

@@ -133,11 +133,23 @@ def test_changed_pins_are_a_new_build(machine: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("said", "used"), [("kwok version v0.8.0", True), ("kwok version v0.3.0", False), ("no idea", False)]
+    ("output", "used"), [("kwok version v0.8.0", True), ("kwok version v0.3.0", False), ("no idea", False)]
 )
-def test_program_on_path_is_used_when_its_version_is_good(machine: Path, said: str, used: bool) -> None:
-    own = script(machine / "bin", "kwok", f"echo {said}")
+def test_program_on_path_is_used_when_its_version_is_good(machine: Path, output: str, used: bool) -> None:
+    own = script(machine / "bin", "kwok", f"echo {output}")
     assert (toolchain.ensure(lambda _: None)["kwok"] == own) is used
+
+
+@pytest.mark.parametrize(("version", "used"), [("0.6.9", False), ("0.7.0", True), ("0.99.0", True), ("1.0.0", False)])
+def test_the_range_of_supported_versions_is_exact(machine: Path, version: str, used: bool) -> None:
+    installed = script(machine / "bin", "kwok", f"echo kwok version v{version}")
+    assert (toolchain.ensure(lambda _: None)["kwok"] == installed) is used
+
+
+def test_programs_of_different_kubernetes_versions_are_not_mixed(machine: Path) -> None:
+    for program, version in (("apiserver", "1.36.1"), ("controller-manager", "1.36.1"), ("scheduler", "1.35.0")):
+        script(machine / "bin", f"kube-{program}", f"echo Kubernetes v{version}")
+    assert toolchain.ensure(lambda _: None)["kube-apiserver"].is_relative_to(machine / "cache")
 
 
 def test_kubernetes_on_path_is_used_only_as_a_whole(machine: Path) -> None:
@@ -150,11 +162,11 @@ def test_kubernetes_on_path_is_used_only_as_a_whole(machine: Path) -> None:
 
 def test_old_go_is_refused_with_the_version_that_is_needed(machine: Path) -> None:
     script(machine / "bin", "go", "echo go version go1.22 linux/amd64")
-    with pytest.raises(toolchain.ToolMissing, match=r"is Go 1\.22: install Go 1\.26 or newer"):
+    with pytest.raises(toolchain.ToolMissing, match=r"is Go 1\.22, too old .*: install Go 1\.26 or newer"):
         toolchain.ensure(lambda _: None)
 
 
-def test_no_go_at_all(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_go_is_reported(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(machine / "nothing"))
     with pytest.raises(toolchain.ToolMissing, match="Go is not on PATH"):
         toolchain.ensure(lambda _: None)

@@ -1,4 +1,4 @@
-"""Which pool grows, and by how much, for pods that wait."""
+"""Which pool grows for waiting pods, and by how much."""
 
 import threading
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from persia_infra.rehearsal.provider.autoscaler import Autoscaler, GrowingPool, growth, is_waiting, rooms
 from persia_infra.rehearsal.provider.nodes import Limits, node_manifest, pool_plan
-from persia_infra.rehearsal.provider.pod_fit import Pod, requests
+from persia_infra.rehearsal.provider.pod_fit import Pod
 
 LABELS = {"app": "x"}
 
@@ -139,29 +139,42 @@ def test_a_preference_against_a_pool_does_not_keep_pods_off() -> None:
 def existing_nodes(count: int, **node: Any) -> list[dict[str, Any]]:
     inputs = {"name": "cpu", "nodeConfig": {"machineType": "e2-standard-4"}}
     plan = pool_plan(inputs, cluster="c", cluster_location="us-central1", cluster_zones=["us-central1-a"], project="p")
-    made = [node_manifest(plan, "us-central1-a", str(number)) for number in range(count)]
-    for one in made:
-        one["spec"] |= node
-    return made
+    nodes = [node_manifest(plan, "us-central1-a", str(number)) for number in range(count)]
+    for each in nodes:
+        each["spec"] |= node
+    return nodes
 
 
-def test_pods_that_fit_a_node_that_is_there_add_nothing() -> None:
+def test_pods_that_fit_on_an_existing_node_add_nothing() -> None:
     fresh = existing_nodes(1, taints=[{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}])
     assert added([pool()], pods(3), rooms=rooms(fresh, [])) == {}
     assert added([pool()], pods(4), rooms=rooms(fresh, [])) == {"cpu": 1}
 
 
-def test_what_runs_on_a_node_is_not_free() -> None:
+def bound(phase: str, nodes: list[dict[str, Any]]) -> Pod:
+    """A large pod on the first node."""
+    return {**pod("3", nodeName=nodes[0]["metadata"]["name"]), "status": {"phase": phase}}
+
+
+def test_resources_of_a_running_pod_are_not_free() -> None:
     nodes = existing_nodes(1)
-    running = [{**pod("3"), "status": {"phase": "Running"}}, {**pod("3"), "status": {"phase": "Succeeded"}}]
-    for one in running:
-        one["spec"]["nodeName"] = nodes[0]["metadata"]["name"]
-    assert added([pool()], pods(1), rooms=rooms(nodes, running)) == {"cpu": 1}
-    assert added([pool()], pods(1), rooms=rooms(nodes, running[1:])) == {}
+    assert added([pool()], pods(1), rooms=rooms(nodes, [bound("Running", nodes)])) == {"cpu": 1}
 
 
-def test_a_cordoned_node_takes_nothing() -> None:
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_has_ended_does_not_occupy_its_node(phase: str) -> None:
+    nodes = existing_nodes(1)
+    assert added([pool()], pods(1), rooms=rooms(nodes, [bound(phase, nodes)])) == {}
+
+
+def test_a_cordoned_node_takes_no_pods() -> None:
     assert added([pool()], pods(1), rooms=rooms(existing_nodes(1, unschedulable=True), [])) == {"cpu": 1}
+
+
+def test_a_node_that_is_being_deleted_takes_no_pods() -> None:
+    nodes = existing_nodes(1)
+    nodes[0]["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+    assert added([pool()], pods(1), rooms=rooms(nodes, [])) == {"cpu": 1}
 
 
 def test_pods_that_keep_apart_get_a_node_each() -> None:
@@ -177,21 +190,6 @@ def test_daemon_sets_take_their_share_of_a_new_node() -> None:
     assert added([pool()], pods(3), daemons=[pod("1", nodeSelector={"role": "other"})]) == {"cpu": 1}
 
 
-def container(cpu: str, **more: Any) -> dict[str, Any]:
-    return {"resources": {"requests": {"cpu": cpu}}, **more}
-
-
-def test_requests_count_init_containers_sidecars_and_overhead() -> None:
-    spec: dict[str, Any] = {"containers": [container("1"), container("500m")]}
-    assert requests(spec)["cpu"] * 1000 == 1500
-    assert requests({**spec, "initContainers": [container("2")]})["cpu"] == 2
-    assert requests({**spec, "initContainers": [container("1", restartPolicy="Always")]})["cpu"] * 10 == 25
-    sidecar_first = [container("1", restartPolicy="Always"), container("4")]
-    assert requests({**spec, "initContainers": sidecar_first, "overhead": {"cpu": "1"}})["cpu"] == 6
-    limits_only = {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "8"}}}]}
-    assert requests(limits_only)["nvidia.com/gpu"] == 8
-
-
 @pytest.mark.parametrize(
     ("status", "reason", "node", "waits"),
     [
@@ -204,16 +202,24 @@ def test_requests_count_init_containers_sidecars_and_overhead() -> None:
 def test_only_pods_that_the_scheduler_gave_up_on_wait(
     status: str, reason: str | None, node: str | None, waits: bool
 ) -> None:
-    one = pod(nodeName=node)
-    one["status"] = {"conditions": [{"type": "PodScheduled", "status": status, "reason": reason}]}
-    assert is_waiting(one) is waits
+    candidate = pod(nodeName=node)
+    candidate["status"] = {"conditions": [{"type": "PodScheduled", "status": status, "reason": reason}]}
+    assert is_waiting(candidate) is waits
 
 
-def test_a_pod_that_nobody_looked_at_yet_does_not_wait() -> None:
+def test_a_pod_that_the_scheduler_has_not_looked_at_does_not_wait() -> None:
     assert not is_waiting(pod())
 
 
-def test_an_error_of_one_look_does_not_end_the_autoscaler(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pod_that_is_being_deleted_does_not_wait() -> None:
+    unschedulable = pod()
+    unschedulable["status"] = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
+    assert is_waiting(unschedulable)
+    unschedulable["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+    assert not is_waiting(unschedulable)
+
+
+def test_an_error_does_not_end_the_autoscaler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("persia_infra.rehearsal.provider.autoscaler.LOOK_EVERY_SECONDS", 0.001)
     looks, twice = [], threading.Event()
 

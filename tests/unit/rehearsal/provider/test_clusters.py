@@ -1,4 +1,4 @@
-"""Simulated clusters and node pools: the control plane's address, and nodes that come, change and go."""
+"""Simulated clusters and node pools: the address of the control plane, and the life of nodes."""
 
 import base64
 from pathlib import Path
@@ -9,6 +9,8 @@ import yaml
 
 from persia_infra.rehearsal.provider.cloud import Cloud
 from persia_infra.rehearsal.provider.gcp import Gcp
+from persia_infra.rehearsal.provider.node_pools import LivePool
+from persia_infra.rehearsal.provider.nodes import pool_plan
 from persia_infra.rehearsal.provider.package import InitializationFailed, Properties, ProviderError
 from tests.support.fake_cloud import (
     CLUSTER,
@@ -47,7 +49,7 @@ def test_a_certificate_in_a_file_is_read(cluster: FakeCluster, tmp_path: Path) -
 
 def test_a_second_cluster_is_refused(gcp: Gcp) -> None:
     create(gcp, CLUSTER, PRIVATE_CLUSTER)
-    with pytest.raises(ProviderError, match=rf"clusters/other: a rehearsal has one control plane, and {CLUSTER_ID}"):
+    with pytest.raises(ProviderError, match=rf"clusters/other: a rehearsal has only one control plane.*{CLUSTER_ID}"):
         create(gcp, CLUSTER, {**PRIVATE_CLUSTER, "name": "other"})
 
 
@@ -58,7 +60,7 @@ def test_a_cluster_without_a_node_count_is_refused_as_gke_does(gcp: Gcp) -> None
 
 
 def test_autopilot_is_refused_clearly(gcp: Gcp) -> None:
-    with pytest.raises(ProviderError, match="doesn't simulate Autopilot"):
+    with pytest.raises(ProviderError, match="Autopilot is not simulated"):
         create(gcp, CLUSTER, {"name": "train", "location": "us-central1", "enableAutopilot": True})
 
 
@@ -79,7 +81,7 @@ def test_a_protected_cluster_stays(gcp: Gcp, protection: Properties) -> None:
     assert gcp.read(urn(CLUSTER), object_id, {}, {}) is not None
 
 
-def test_a_cluster_takes_its_pools_with_it(gcp: Gcp, cluster: FakeCluster) -> None:
+def test_the_nodes_of_a_deleted_cluster_are_deleted(gcp: Gcp, cluster: FakeCluster) -> None:
     create(gcp, CLUSTER, {**PRIVATE_CLUSTER, "deletionProtection": False})
     pool, _ = make_pool(gcp, nodeCount=1)
     gcp.delete(urn(CLUSTER), CLUSTER_ID, {}, {"deletionProtection": False}, timeout=5)
@@ -90,7 +92,7 @@ def test_a_cluster_takes_its_pools_with_it(gcp: Gcp, cluster: FakeCluster) -> No
 # Node pools
 
 
-def test_a_pool_makes_its_nodes_in_every_zone(gcp: Gcp, cluster: FakeCluster) -> None:
+def test_a_pool_creates_its_nodes_in_every_zone(gcp: Gcp, cluster: FakeCluster) -> None:
     object_id, outputs = make_pool(gcp, nodeCount=2, nodeConfig={"machineType": "a2-highgpu-1g"})
     assert object_id == POOL_ID
     zones = sorted(node["metadata"]["labels"]["topology.kubernetes.io/zone"][-1] for node in cluster.nodes("workers"))
@@ -127,7 +129,7 @@ def test_nodes_that_do_not_become_ready_are_kept_and_named(gcp: Gcp, cluster: Fa
     cluster.ready = False
     create(gcp, CLUSTER, PRIVATE_CLUSTER)
     with pytest.raises(
-        InitializationFailed, match=r"3 nodes did not become ready in time, gke-train-workers-"
+        InitializationFailed, match=r"3 nodes did not become ready in time, for example gke-train-workers-"
     ) as failed:
         create(gcp, NODE_POOL, {"name": "workers", "cluster": CLUSTER_ID, "nodeCount": 1}, timeout=0.01)
     assert failed.value.object_id == POOL_ID
@@ -154,7 +156,7 @@ def test_resizing_adds_and_removes_nodes(gcp: Gcp, cluster: FakeCluster) -> None
     assert set(cluster.stored) <= first
 
 
-def test_labels_and_taints_are_changed_on_the_nodes_that_are_there(gcp: Gcp, cluster: FakeCluster) -> None:
+def test_labels_and_taints_are_changed_on_existing_nodes(gcp: Gcp, cluster: FakeCluster) -> None:
     object_id, _ = make_pool(gcp, nodeCount=1, nodeConfig={"labels": {"old": "1"}})
     names = set(cluster.stored)
     config = {"labels": {"new": "1"}, "taints": [{"key": "k", "value": "v", "effect": "NO_SCHEDULE"}]}
@@ -167,7 +169,7 @@ def test_labels_and_taints_are_changed_on_the_nodes_that_are_there(gcp: Gcp, clu
         assert node["spec"]["taints"] == [{"key": "k", "value": "v", "effect": "NoSchedule"}]
 
 
-def test_another_machine_type_means_other_nodes(gcp: Gcp, cluster: FakeCluster) -> None:
+def test_another_machine_type_replaces_the_nodes(gcp: Gcp, cluster: FakeCluster) -> None:
     object_id, _ = make_pool(gcp, nodeCount=1)
     names = set(cluster.stored)
     pool = {"name": "workers", "cluster": "train", "location": "us-central1", "nodeCount": 1}
@@ -176,7 +178,7 @@ def test_another_machine_type_means_other_nodes(gcp: Gcp, cluster: FakeCluster) 
     assert names.isdisjoint(cluster.stored)
 
 
-def test_a_refresh_sees_nodes_that_went_behind_its_back(gcp: Gcp, cluster: FakeCluster) -> None:
+def test_a_refresh_sees_nodes_that_were_removed_outside_of_pulumi(gcp: Gcp, cluster: FakeCluster) -> None:
     object_id, _ = make_pool(gcp, nodeCount=2)
     cluster.delete_node(next(iter(cluster.stored)))
     read = gcp.read(urn(NODE_POOL), object_id, {}, {})
@@ -192,6 +194,31 @@ def test_a_deleted_pool_leaves_no_node(gcp: Gcp, cluster: FakeCluster) -> None:
     gcp.delete(urn(NODE_POOL), object_id, {}, outputs, timeout=5)
     assert cluster.stored == {}
     assert gcp.read(urn(NODE_POOL), object_id, {}, {}) is None
+
+
+def test_a_pool_that_is_being_deleted_does_not_grow(cluster: FakeCluster) -> None:
+    inputs = {"name": "workers", "autoscaling": {"totalMaxNodeCount": 5}}
+    zones = ["us-central1-a"]
+    plan = pool_plan(inputs, cluster="train", cluster_location="us-central1", cluster_zones=zones, project="demo")
+    pool = LivePool(plan, cluster)
+    pool.grow({"us-central1-a": 1})
+    assert len(cluster.stored) == 1
+    pool.close()
+    pool.grow({"us-central1-a": 1})
+    assert cluster.stored == {}
+
+
+def test_a_deleted_cluster_takes_its_pools_out_of_the_cloud(gcp: Gcp, cloud: Cloud) -> None:
+    pool_id, _ = make_pool(gcp, nodeCount=1)
+    read = gcp.read(urn(CLUSTER), CLUSTER_ID, {}, {})
+    assert read is not None
+    gcp.delete(urn(CLUSTER), CLUSTER_ID, {}, {**read[1], "deletionProtection": False}, timeout=5)
+    assert cloud.find(pool_id) is None
+
+
+def test_the_version_is_written_as_gke_does(cloud: Cloud, cluster: FakeCluster, monkeypatch: Any) -> None:
+    monkeypatch.setattr(cluster, "version", lambda: "v1.36.3+abcdef")
+    assert cloud.kubernetes_version() == "1.36.3-gke.1000"
 
 
 def waiting(count: int) -> list[dict[str, Any]]:

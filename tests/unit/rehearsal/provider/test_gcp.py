@@ -1,4 +1,4 @@
-"""The simulated Google Cloud, as the Pulumi engine calls it: names, ids, answers, changes."""
+"""The simulated Google Cloud package: names, ids, outputs and changes."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def changes(gcp: Gcp, token: str, old: Properties, new: Properties) -> dict[str,
 # Names and checks
 
 
-def test_a_name_is_made_as_pulumi_gcp_does_and_kept(gcp: Gcp) -> None:
+def test_an_automatic_name_has_the_form_of_pulumi_gcp_and_is_kept(gcp: Gcp) -> None:
     first = checked(gcp, NETWORK, {}, name="Main")
     name, _, ending = first["name"].rpartition("-")
     assert name == "main"
@@ -101,7 +101,7 @@ def test_a_type_that_the_sdk_does_not_have_is_refused(gcp: Gcp) -> None:
         ),
     ],
 )
-def test_ids_are_googles(gcp: Gcp, token: str, inputs: Properties, object_id: str) -> None:
+def test_ids_have_googles_form(gcp: Gcp, token: str, inputs: Properties, object_id: str) -> None:
     assert create(gcp, token, inputs)[0] == object_id
 
 
@@ -124,7 +124,7 @@ def test_a_service_account_key_is_secret(gcp: Gcp) -> None:
     assert isinstance(key["privateKey"], Secret)
 
 
-def test_a_preview_makes_nothing_and_leaves_holes(gcp: Gcp, cloud: Cloud, cluster: FakeCluster) -> None:
+def test_a_preview_creates_nothing_and_returns_unknown_values(gcp: Gcp, cloud: Cloud, cluster: FakeCluster) -> None:
     inputs = {**checked(gcp, CLUSTER, PRIVATE_CLUSTER), "masterAuth": {"clientCertificateConfig": {}}}
     object_id, outputs = gcp.create(urn(CLUSTER), inputs, preview=True, timeout=0)
     assert object_id == ""
@@ -137,7 +137,7 @@ def test_a_preview_makes_nothing_and_leaves_holes(gcp: Gcp, cloud: Cloud, cluste
     assert cluster.stored == {}
 
 
-def test_what_exists_is_refused_with_the_way_to_import_it(gcp: Gcp) -> None:
+def test_creating_what_exists_is_refused_with_the_command_to_import_it(gcp: Gcp) -> None:
     create(gcp, NETWORK, {"name": "vpc"})
     with pytest.raises(
         ProviderError, match=r"networks/vpc.*409.*another name.*pulumi import gcp:compute/network:Network"
@@ -145,7 +145,7 @@ def test_what_exists_is_refused_with_the_way_to_import_it(gcp: Gcp) -> None:
         create(gcp, NETWORK, {"name": "vpc"})
 
 
-def test_granting_twice_is_no_error(gcp: Gcp) -> None:
+def test_the_same_grant_may_be_created_twice(gcp: Gcp) -> None:
     grant = {"role": "roles/x", "member": "user:a"}
     assert create(gcp, MEMBER, grant)[0] == create(gcp, MEMBER, grant)[0]
 
@@ -171,7 +171,7 @@ def test_an_update_changes_what_was_asked_and_keeps_the_rest(gcp: Gcp) -> None:
     assert after["selfLink"] == before["selfLink"]
 
 
-def test_an_update_of_what_is_gone_says_refresh(gcp: Gcp) -> None:
+def test_an_update_of_a_deleted_resource_asks_for_a_refresh(gcp: Gcp) -> None:
     with pytest.raises(ProviderError, match=r"networks/gone.*404.*pulumi refresh"):
         gcp.update(
             urn(NETWORK), "projects/demo/global/networks/gone", {}, {}, {"name": "gone"}, preview=False, timeout=1
@@ -259,18 +259,18 @@ def test_a_prevented_deletion_is_refused_with_the_fix(gcp: Gcp) -> None:
         (NETWORK, {"name": "vpc", "__defaults": []}, {"name": "vpc", "__defaults": ["project"]}, {}),
     ],
 )
-def test_changes_are_made_in_place_or_by_replacement_as_the_provider_does(
+def test_changes_are_updates_or_replacements_as_in_pulumi_gcp(
     gcp: Gcp, token: str, old: Properties, new: Properties, expected: dict[str, str]
 ) -> None:
     assert changes(gcp, token, old, new) == expected
 
 
-def test_the_same_inputs_are_no_change(gcp: Gcp) -> None:
+def test_equal_inputs_are_not_a_change(gcp: Gcp) -> None:
     inputs = checked(gcp, CLUSTER, PRIVATE_CLUSTER)
     assert changes(gcp, CLUSTER, inputs, checked(gcp, CLUSTER, PRIVATE_CLUSTER, olds=inputs)) == {}
 
 
-def test_a_chosen_name_is_freed_before_the_replacement_is_made(gcp: Gcp) -> None:
+def test_a_chosen_name_is_freed_before_the_replacement_is_created(gcp: Gcp) -> None:
     def first_deletes(inputs: Properties) -> bool:
         old = checked(gcp, NODE_POOL, {**inputs, "initialNodeCount": 1})
         new = checked(gcp, NODE_POOL, {**inputs, "initialNodeCount": 2}, olds=old)
@@ -283,7 +283,7 @@ def test_a_chosen_name_is_freed_before_the_replacement_is_made(gcp: Gcp) -> None
 # Lookups
 
 
-def test_lookups(gcp: Gcp) -> None:
+def test_common_lookups_are_answered(gcp: Gcp) -> None:
     versions = gcp.invoke("gcp:container/getEngineVersions:getEngineVersions", {"location": "us-central1"})
     assert versions["latestMasterVersion"] == versions["releaseChannelLatestVersion"]["STABLE"] == "1.36.3-gke.1000"
     project = gcp.invoke("gcp:organizations/getProject:getProject", {})
@@ -295,6 +295,6 @@ def test_lookups(gcp: Gcp) -> None:
     assert zones["names"] == ["us-east1-b", "us-east1-c", "us-east1-d"]
 
 
-def test_other_lookups_are_refused_with_a_way_out(gcp: Gcp) -> None:
+def test_other_lookups_are_refused_with_an_alternative(gcp: Gcp) -> None:
     with pytest.raises(ProviderError, match=r"gcp:compute/getImage:getImage: .*as configuration"):
         gcp.invoke("gcp:compute/getImage:getImage", {})

@@ -1,4 +1,4 @@
-"""The properties of clusters and node pools in the GKE API's own messages."""
+"""Messages of the GKE API from the properties of clusters and node pools."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ from persia_infra.rehearsal.provider.package import UNKNOWN
 
 
 def without_a_place(arguments: type, message: Descriptor, path: str) -> Iterator[str]:
-    """Every input of a class of pulumi-gcp, at any depth, that the mapping knows nothing about."""
+    """Returns the inputs of a class of pulumi-gcp, at any depth, that the mapping does not know."""
     for name, accessor in vars(arguments).items():
         if not isinstance(accessor, property):
             continue
@@ -48,13 +48,13 @@ def test_every_input_of_the_provider_has_its_place_in_the_api(arguments: type, m
 
 
 @pytest.mark.parametrize("first", ["google.rpc.status_pb2", "pulumi.runtime.proto.status_pb2"])
-def test_googles_and_pulumis_messages_get_along_in_one_process(first: str) -> None:
+def test_googles_and_pulumis_messages_can_be_loaded_in_one_process(first: str) -> None:
     code = f"import {first}, persia_infra.rehearsal.provider.gke_api, pulumi.runtime.proto.status_pb2"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_node_pool() -> None:
+def test_the_properties_of_a_node_pool_have_their_place_in_its_message() -> None:
     pool = node_pool_message(
         {
             "name": "gpu",
@@ -100,7 +100,7 @@ def test_a_node_pool() -> None:
     assert (list(pool.locations), pool.initial_node_count) == (["us-central1-a"], 2)
 
 
-def test_a_cluster() -> None:
+def test_the_properties_of_a_cluster_have_their_place_in_its_message() -> None:
     cluster = cluster_message(
         {
             "name": "train",
@@ -155,7 +155,7 @@ def test_a_cluster() -> None:
     assert cluster.node_pools[0].config.machine_type == "e2-medium"
 
 
-def test_what_is_not_known_yet_is_left_out() -> None:
+def test_values_that_are_not_known_yet_are_left_out_of_the_message() -> None:
     config = {"serviceAccount": UNKNOWN, "labels": {"a": UNKNOWN, "b": "c"}, "oauthScopes": [UNKNOWN], "tags": UNKNOWN}
     pool = node_pool_message({"cluster": UNKNOWN, "nodeCount": UNKNOWN, "nodeConfig": config})
 
@@ -164,7 +164,7 @@ def test_what_is_not_known_yet_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "said"),
+    ("inputs", "message"),
     [
         ({"nodeConfg": {}}, "nodePool.nodeConfg: the API's NodePool has no such field"),
         ({"nodeConfig": {"machineTyp": "x"}}, "nodePool.config.machineTyp: the API's NodeConfig has no such field"),
@@ -181,25 +181,25 @@ def test_what_is_not_known_yet_is_left_out() -> None:
         ({"nodeConfig": {"maxRunDuration": "a week"}}, "nodePool.config.maxRunDuration: must be a number of seconds"),
         (
             {"nodeConfig": {"taints": [{"key": "a", "effect": "NoSchedule"}]}},
-            "nodePool.config.taints[0].effect: 'NoSchedule' is no Effect: it can be NO_SCHEDULE, PREFER_NO_SCHEDULE",
+            "nodePool.config.taints[0].effect: 'NoSchedule' is not a valid Effect: use one of NO_SCHEDULE, PREFER",
         ),
         (
             {"nodeConfig": {"guestAccelerators": [{"gpuDriverInstallationConfig": {"gpuDriverVersion": "NEWEST"}}]}},
-            "nodePool.config.accelerators[0].gpuDriverInstallationConfig.gpuDriverVersion: 'NEWEST' is no "
-            "GPUDriverVersion: it can be INSTALLATION_DISABLED, DEFAULT, LATEST",
+            "nodePool.config.accelerators[0].gpuDriverInstallationConfig.gpuDriverVersion: 'NEWEST' is not a valid "
+            "GPUDriverVersion: use one of INSTALLATION_DISABLED, DEFAULT, LATEST",
         ),
         (
             {"placementPolicy": {"type": "TIGHT"}},
-            "nodePool.placementPolicy.type: 'TIGHT' is no Type: it can be COMPACT",
+            "nodePool.placementPolicy.type: 'TIGHT' is not a valid Type: use one of COMPACT",
         ),
     ],
 )
-def test_the_wrong_field_is_named_as_the_api_has_it(inputs: dict[str, Any], said: str) -> None:
-    with pytest.raises(Malformed, match=re.escape(said)):
+def test_a_wrong_field_is_reported_under_its_name_in_the_api(inputs: dict[str, Any], message: str) -> None:
+    with pytest.raises(Malformed, match=re.escape(message)):
         node_pool_message(inputs)
 
 
-def test_every_wrong_field_is_named() -> None:
+def test_every_wrong_field_is_reported() -> None:
     with pytest.raises(Malformed) as caught:
         cluster_message({"releaseChannel": {"channel": "FAST"}, "datapathProvider": "V2", "locations": 1, "network": 5})
 

@@ -1,4 +1,4 @@
-"""What the simulated GKE refuses as the API does, although every field is well formed."""
+"""Well-formed clusters and node pools that the simulated GKE refuses, as the API does."""
 
 import re
 from typing import Any
@@ -23,13 +23,13 @@ def gpu(**more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "said"),
+    ("inputs", "message"),
     [
         ({"name": "a" * 41}, "nodePool.name: 'aaa"),
         ({"maxPodsPerNode": 300}, "nodePool.maxPodsConstraint.maxPodsPerNode: 300 is not between 8 and 256"),
         (
             {"placementPolicy": {"type": "COMPACT"}, "nodeLocations": ["us-central1-a", "us-central1-b"]},
-            "nodePool.placementPolicy.type: COMPACT needs a single zone, and locations has 2",
+            "nodePool.placementPolicy.type: COMPACT requires a single zone, but locations has 2",
         ),
         (
             {"placementPolicy": {"type": "COMPACT"}, "upgradeSettings": BLUE_GREEN},
@@ -41,19 +41,19 @@ def gpu(**more: Any) -> dict[str, Any]:
         ),
         (
             {"upgradeSettings": {"strategy": "SURGE", "blueGreenSettings": {}, "maxSurge": 1}},
-            "nodePool.upgradeSettings.blueGreenSettings: goes with strategy BLUE_GREEN only",
+            "nodePool.upgradeSettings.blueGreenSettings: is only allowed with strategy BLUE_GREEN",
         ),
         ({"upgradeSettings": {"maxSurge": 0, "maxUnavailable": 0}}, "nodePool.upgradeSettings: maxSurge and"),
-        ({"upgradeSettings": {"maxSurge": 20, "maxUnavailable": 1}}, "nodePool.upgradeSettings: maxSurge and"),
+        ({"upgradeSettings": {"maxSurge": 20, "maxUnavailable": 1}}, "nodePool.upgradeSettings: the sum of"),
         ({**QUEUED, **SCALED, "nodeConfig": {"spot": True}}, "nodePool.queuedProvisioning: is not available for Spot"),
         (
             {**QUEUED, **SCALED, "nodeConfig": {"reservationAffinity": ANY}},
-            "nodePool.queuedProvisioning: needs reservationAffinity NO_RESERVATION",
+            "nodePool.queuedProvisioning: requires reservationAffinity NO_RESERVATION",
         ),
-        (QUEUED, "nodePool.queuedProvisioning: needs autoscaling"),
+        (QUEUED, "nodePool.queuedProvisioning: requires autoscaling"),
         (
             {**QUEUED, "autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 2}},
-            "nodePool.queuedProvisioning: needs an autoscaling minimum of 0",
+            "nodePool.queuedProvisioning: requires an autoscaling minimum of 0",
         ),
         (
             {**SCALED, "nodeConfig": {"flexStart": True}, "management": {"autoRepair": True}},
@@ -63,10 +63,10 @@ def gpu(**more: Any) -> dict[str, Any]:
             {"nodeConfig": {"spot": True, "reservationAffinity": ANY}},
             "nodePool.config.reservationAffinity.consumeReservationType: Spot nodes cannot",
         ),
-        ({"nodeConfig": {"imageType": "DEBIAN"}}, "nodePool.config.imageType: 'DEBIAN' is no node image"),
-        ({"nodeConfig": {"diskSizeGb": 5}}, "nodePool.config.diskSizeGb: 5 is below the least size"),
+        ({"nodeConfig": {"imageType": "DEBIAN"}}, "nodePool.config.imageType: 'DEBIAN' is not a valid node image"),
+        ({"nodeConfig": {"diskSizeGb": 5}}, "nodePool.config.diskSizeGb: 5 is below the minimum"),
         ({"nodeConfig": {"spot": True, "preemptible": True}}, "nodePool.config.spot: cannot be set together"),
-        ({"nodeConfig": {"maxRunDuration": "604801s"}}, "nodePool.config.maxRunDuration: is above seven days"),
+        ({"nodeConfig": {"maxRunDuration": "604801s"}}, "nodePool.config.maxRunDuration: is longer than seven days"),
         (
             {"nodeConfig": {"taints": [TAINT, TAINT]}},
             "nodePool.config.taints: Found more than one taint with key nvidia.com/gpu and effect NO_SCHEDULE",
@@ -87,13 +87,13 @@ def gpu(**more: Any) -> dict[str, Any]:
                     "reservationAffinity": {**SPECIFIC, "key": "compute.googleapis.com/reservation-name", "values": []}
                 }
             },
-            "nodePool.config.reservationAffinity.values: must name one reservation, and has 0",
+            "nodePool.config.reservationAffinity.values: must name exactly one reservation, but has 0",
         ),
         (
             {"nodeConfig": {"reservationAffinity": {**ANY, "values": ["mine"]}}},
-            "nodePool.config.reservationAffinity.values: goes with SPECIFIC_RESERVATION only",
+            "nodePool.config.reservationAffinity.values: is only allowed with SPECIFIC_RESERVATION",
         ),
-        ({"nodeConfig": {"fastSocket": {"enabled": True}}}, "nodePool.config.fastSocket.enabled: needs gvnic"),
+        ({"nodeConfig": {"fastSocket": {"enabled": True}}}, "nodePool.config.fastSocket.enabled: requires gvnic"),
         (
             gpu(
                 gpuPartitionSize="1g.5gb",
@@ -112,12 +112,12 @@ def gpu(**more: Any) -> dict[str, Any]:
                     "imageType": "UBUNTU_CONTAINERD",
                 }
             },
-            "nodePool.config.accelerators[0].gpuDriverInstallationConfig.gpuDriverVersion: LATEST is available for COS",
+            "nodePool.config.accelerators[0].gpuDriverInstallationConfig.gpuDriverVersion: LATEST is only available",
         ),
     ],
 )
-def test_node_pools_that_are_refused(gcp: Gcp, inputs: dict[str, Any], said: str) -> None:
-    with pytest.raises(ProviderError, match=rf"would refuse it: Error 400: INVALID_ARGUMENT: .*{re.escape(said)}"):
+def test_node_pools_that_are_refused(gcp: Gcp, inputs: dict[str, Any], message: str) -> None:
+    with pytest.raises(ProviderError, match=rf"would refuse it: Error 400: INVALID_ARGUMENT: .*{re.escape(message)}"):
         make_pool(gcp, **inputs)
 
 
@@ -126,7 +126,7 @@ WINDOW = {"startTime": "2030-01-01T00:00:00Z", "endTime": "2030-01-01T06:00:00Z"
 
 
 @pytest.mark.parametrize(
-    ("inputs", "said"),
+    ("inputs", "message"),
     [
         ({"name": "Train"}, "cluster.name: 'Train' is not"),
         ({"privateClusterConfig": {"enablePrivateEndpoint": True}}, "cluster.privateClusterConfig.enablePrivateEndpoi"),
@@ -137,17 +137,17 @@ WINDOW = {"startTime": "2030-01-01T00:00:00Z", "endTime": "2030-01-01T06:00:00Z"
         ({"databaseEncryption": {"state": "ENCRYPTED", "keyName": "k"}}, "cluster.databaseEncryption.keyName: state"),
         ({"workloadIdentityConfig": {"workloadPool": "demo"}}, "cluster.workloadIdentityConfig.workloadPool: must be"),
         ({"addonsConfig": {"gcsFuseCsiDriverConfig": {"enabled": True}}}, "cluster.addonsConfig.gcsFuseCsiDriverConf"),
-        ({"enableMultiNetworking": True}, "cluster.networkConfig.enableMultiNetworking: needs datapathProvider"),
+        ({"enableMultiNetworking": True}, "cluster.networkConfig.enableMultiNetworking: requires datapathProvider"),
         (
             {"datapathProvider": "ADVANCED_DATAPATH", "networkPolicy": {"enabled": True}},
-            "cluster.networkPolicy.enabled: is part of datapathProvider",
+            "cluster.networkPolicy.enabled: cannot be combined with datapathProvider",
         ),
         ({"defaultMaxPodsPerNode": 4}, "cluster.defaultMaxPodsConstraint.maxPodsPerNode: 4 is not between"),
         (
             {"notificationConfig": {"pubsub": {"enabled": True, "topic": "t"}}},
             "cluster.notificationConfig.pubsub.topic",
         ),
-        ({"notificationConfig": {"pubsub": {"enabled": True}}}, "cluster.notificationConfig.pubsub.topic: is needed"),
+        ({"notificationConfig": {"pubsub": {"enabled": True}}}, "cluster.notificationConfig.pubsub.topic: is required"),
         (
             {"maintenancePolicy": {"dailyMaintenanceWindow": {"startTime": "3am"}}},
             "cluster.maintenancePolicy.window.dailyMaintenanceWindow.startTime: '3am'",
@@ -172,28 +172,28 @@ WINDOW = {"startTime": "2030-01-01T00:00:00Z", "endTime": "2030-01-01T06:00:00Z"
             {"nodePools": [{"name": "p", "nodeCount": 1, "nodeConfig": {"diskSizeGb": 1}}]},
             "cluster.nodePools[0].config.diskSizeGb: 1 is below",
         ),
-        ({"releaseChannel": {"channel": "FAST"}}, "cluster.releaseChannel.channel: 'FAST' is no Channel"),
+        ({"releaseChannel": {"channel": "FAST"}}, "cluster.releaseChannel.channel: 'FAST' is not a valid Channel"),
     ],
 )
-def test_clusters_that_are_refused(gcp: Gcp, inputs: dict[str, Any], said: str) -> None:
-    with pytest.raises(ProviderError, match=rf"would refuse it: Error 400: INVALID_ARGUMENT: .*{re.escape(said)}"):
+def test_clusters_that_are_refused(gcp: Gcp, inputs: dict[str, Any], message: str) -> None:
+    with pytest.raises(ProviderError, match=rf"would refuse it: Error 400: INVALID_ARGUMENT: .*{re.escape(message)}"):
         create(gcp, CLUSTER, {**PRIVATE_CLUSTER, **inputs})
 
 
-def test_a_preview_refuses_too(gcp: Gcp) -> None:
+def test_a_preview_refuses_an_invalid_node_pool_too(gcp: Gcp) -> None:
     inputs = checked(gcp, NODE_POOL, {"cluster": UNKNOWN, "nodeCount": 1, "nodeConfig": {"imageType": "DEBIAN"}})
     with pytest.raises(ProviderError, match=r"nodePool\.config\.imageType"):
         gcp.create(urn(NODE_POOL), inputs, preview=True, timeout=0)
 
 
-def test_an_update_refuses_too(gcp: Gcp) -> None:
+def test_an_update_refuses_an_invalid_node_pool_too(gcp: Gcp) -> None:
     object_id, _ = make_pool(gcp, nodeCount=1)
     inputs = {"name": "workers", "cluster": "train", "location": "us-central1", "nodeCount": 1}
     with pytest.raises(ProviderError, match=r"nodePool\.config\.diskSizeGb"):
         update(gcp, NODE_POOL, object_id, {**inputs, "nodeConfig": {"diskSizeGb": 1}})
 
 
-def test_what_is_right_is_taken(gcp: Gcp) -> None:
+def test_valid_clusters_and_node_pools_are_accepted(gcp: Gcp) -> None:
     create(
         gcp,
         CLUSTER,
@@ -202,3 +202,5 @@ def test_what_is_right_is_taken(gcp: Gcp) -> None:
     make_pool(gcp, **QUEUED, **SCALED, **gpu(), placementPolicy=None, upgradeSettings={"maxUnavailable": 1})
     make_pool(gcp, **SCALED, name="flex", nodeConfig={"flexStart": True}, management={"autoRepair": False})
     make_pool(gcp, name="blue", nodeCount=1, upgradeSettings=BLUE_GREEN)
+    make_pool(gcp, name="surge", nodeCount=1, upgradeSettings={"maxSurge": 19, "maxUnavailable": 1})
+    make_pool(gcp, name="week", nodeCount=1, nodeConfig={"maxRunDuration": "604800s", "diskSizeGb": 10})

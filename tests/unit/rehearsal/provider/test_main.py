@@ -1,4 +1,4 @@
-"""The provider process: ready when it says so, gone when it is told to."""
+"""The provider process serves its packages until it is stopped."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ KUBECONFIG = {
 }
 
 
-def test_serves_every_package_until_it_is_told_to_stop(tmp_path: Path) -> None:
+def test_serves_every_package_until_it_is_stopped(tmp_path: Path) -> None:
     kubeconfig, ports_file = tmp_path / "kubeconfig", tmp_path / "ports.json"
     kubeconfig.write_text(json.dumps(KUBECONFIG))
     command = [sys.executable, "-m", "persia_infra.rehearsal.provider"]
@@ -46,4 +46,4 @@ def test_a_missing_kubeconfig_is_bad_input(tmp_path: Path) -> None:
     command += ["--kubeconfig", str(tmp_path / "none"), "--ports-file", str(tmp_path / "ports.json")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "--kubeconfig: there is no file" in done.stderr
+    assert "--kubeconfig: the file" in done.stderr

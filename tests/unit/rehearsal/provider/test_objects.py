@@ -22,29 +22,35 @@ def rules(proposed: str = "", naming: Any = "propose") -> Seed:
 
 
 class TestNames:
-    def test_the_seed_makes_the_name(self) -> None:
+    def test_an_automatic_name_depends_on_the_seed(self) -> None:
         one, same, other = named({}, {}), named({}, {}), named({}, {}, b"other")
         assert one["name"] == same["name"] != other["name"]
         assert one["name"].startswith("settings-")
         assert one["annotations"] == {"pulumi.com/autonamed": "true"}
 
-    def test_a_made_up_name_is_kept(self) -> None:
+    def test_an_automatic_name_is_kept(self) -> None:
         before = named({}, {})
         after = named({"metadata": before}, {"metadata": {"labels": {"a": "b"}}}, b"other")
         assert after["name"] == before["name"]
         assert after["annotations"] == {"pulumi.com/autonamed": "true"}
 
-    def test_a_name_that_the_program_no_longer_gives_is_not_kept(self) -> None:
+    def test_a_name_that_the_program_no_longer_sets_is_not_kept(self) -> None:
         assert named({"metadata": {"name": "mine"}}, {})["name"].startswith("settings-")
 
-    def test_a_given_name_is_left_alone(self) -> None:
+    def test_a_name_that_the_program_sets_is_not_changed(self) -> None:
         assert named({}, {"metadata": {"name": "mine"}}) == {"name": "mine"}
         assert named({}, {"metadata": {"generateName": "mine-"}}) == {"generateName": "mine-"}
         assert named({}, {"metadata": {"name": UNKNOWN}}) == {"name": UNKNOWN}
 
-    def test_the_projects_rules_for_names(self) -> None:
+    def test_the_project_configures_automatic_names(self) -> None:
         assert named({}, {}, rules("proposed"))["name"] == "proposed"
-        assert "turns automatic names off" in objects.name_object(URN, {}, {}, rules(naming="disable"))
+        assert "disables automatic names" in objects.name_object(URN, {}, {}, rules(naming="disable"))
+
+    def test_an_automatic_name_is_never_too_long_for_kubernetes(self) -> None:
+        long = Urn(f"urn:pulumi:dev::project::kubernetes:core/v1:ConfigMap::{'a' * 300}")
+        news: dict[str, Any] = {}
+        objects.name_object(long, {}, news, b"seed")
+        assert len(news["metadata"]["name"]) == 253
 
 
 @pytest.mark.parametrize(
@@ -55,7 +61,7 @@ class TestNames:
         ("kubernetes:persia.com/v1:PersiaJob", "persia.com/v1", "PersiaJob"),
     ],
 )
-def test_type_tokens(token: str, api_version: str, kind: str) -> None:
+def test_a_type_token_is_split_into_api_version_and_kind(token: str, api_version: str, kind: str) -> None:
     assert objects.api_version_and_kind(token) == (api_version, kind)
 
 
@@ -72,7 +78,7 @@ def test_type_tokens(token: str, api_version: str, kind: str) -> None:
         ({"a": 1}, {"a": 1.0}, {}),
     ],
 )
-def test_changes_by_path(old: Any, new: Any, expected: dict[str, str]) -> None:
+def test_changes_are_listed_by_path(old: Any, new: Any, expected: dict[str, str]) -> None:
     assert {objects.path_text(path): kind for path, kind in objects.changes(old, new).items()} == expected
 
 
@@ -87,10 +93,10 @@ class TestRefresh:
         }
     }
 
-    def test_the_servers_own_way_of_writing_is_no_change(self) -> None:
+    def test_a_value_that_the_server_normalizes_is_not_a_change(self) -> None:
         assert objects.refreshed_inputs(self.INPUTS, self.SEEN, self.SEEN) == self.INPUTS
 
-    def test_what_was_changed_shows_and_nothing_else(self) -> None:
+    def test_only_values_changed_outside_of_pulumi_are_refreshed(self) -> None:
         live = {
             "spec": {
                 "containers": [
@@ -105,16 +111,21 @@ class TestRefresh:
             "spec.containers[0].image"
         }
 
-    def test_an_item_that_was_removed_is_missing_and_one_that_was_added_shows(self) -> None:
+    def test_removed_and_added_list_items_are_refreshed(self) -> None:
         live = {"spec": {"containers": [{"name": "a", "image": "x:1", "cpu": "1"}, {"name": "c", "image": "z:1"}]}}
         containers = objects.refreshed_inputs(self.INPUTS, self.SEEN, live)["spec"]["containers"]
         assert [item["name"] for item in containers] == ["a", "c"]
         assert containers[0]["cpu"] == "1000m"
 
-    def test_a_field_that_was_removed_is_missing(self) -> None:
+    def test_a_removed_field_is_refreshed(self) -> None:
         inputs = {"metadata": {"labels": {"a": "1", "b": "2"}}}
         live = {"metadata": {"labels": {"a": "1"}}}
         assert objects.refreshed_inputs(inputs, inputs, live) == live
+
+    def test_an_input_that_the_server_never_returns_is_kept(self) -> None:
+        inputs = {"spec": {"replicas": 1, "writeOnly": "x"}}
+        seen, live = {"spec": {"replicas": 1}}, {"spec": {"replicas": 2}}
+        assert objects.refreshed_inputs(inputs, seen, live) == {"spec": {"replicas": 2, "writeOnly": "x"}}
 
     def test_the_text_of_a_secret_is_compared_with_its_encoded_form(self) -> None:
         inputs = {"kind": "Secret", "stringData": {"a": "one", "b": "two"}}
@@ -122,7 +133,7 @@ class TestRefresh:
         assert objects.refreshed_inputs(inputs, seen, live)["stringData"] == {"a": "one", "b": "three"}
 
 
-def test_imported_inputs_hold_nothing_that_the_server_set() -> None:
+def test_imported_inputs_contain_nothing_that_the_server_set() -> None:
     live = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -146,7 +157,7 @@ def test_imported_inputs_hold_nothing_that_the_server_set() -> None:
     }
 
 
-def test_a_key_of_a_secret_is_applied_where_it_can_be_removed_again() -> None:
+def test_string_data_of_a_secret_is_applied_as_data() -> None:
     manifest = objects.manifest_of({"kind": "Secret", "data": {"a": "MQ=="}, "stringData": {"b": "2"}})
     assert manifest["data"] == {"a": "MQ==", "b": "Mg=="}
     assert "stringData" not in manifest

@@ -1,4 +1,4 @@
-"""What the engine is told over gRPC, with a package that does as each test says."""
+"""The answers to the engine over gRPC, from a package that each test controls."""
 
 # ruff: noqa: ARG002
 
@@ -30,7 +30,7 @@ SIGNATURE = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb442
 
 
 class Toy:
-    """A package whose objects are what they are told to be; `trouble` chooses a failure."""
+    """A package that returns its inputs; `trouble` selects a failure."""
 
     name = "toy"
     version = "1.2.3"
@@ -87,7 +87,7 @@ def server() -> Iterator[ProviderServer]:
 
 
 class Engine(provider_pb2_grpc.ResourceProviderStub):
-    """One provider of a program: a connection of its own."""
+    """The engine's side of one provider, with its own connection."""
 
     def __init__(self, port: int) -> None:
         self.channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.use_local_subchannel_pool", 1)])
@@ -136,7 +136,7 @@ def test_check_passes_the_naming_rules_on_and_hides_secrets_in_failures(engine: 
     assert [failure.reason for failure in answer.failures] == ["[secret] is too big"]
 
 
-def test_diff_tells_replacements_by_path(engine: Engine) -> None:
+def test_diff_lists_replacements_by_path(engine: Engine) -> None:
     engine.configured()
     answer = engine.Diff(pb.DiffRequest(urn=URN, old_inputs=wire({"a": 1}), news=wire({"a": 2})))
     assert answer.changes == pb.DiffResponse.DIFF_SOME
@@ -156,18 +156,18 @@ def test_a_secret_input_is_a_secret_output(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trouble", "said"),
-    [("refused", "no room for [secret]"), ("defect", "KeyError: '[secret]'; this is a defect")],
+    ("trouble", "message"),
+    [("refused", "no room for [secret]"), ("defect", "KeyError: '[secret]'; this is a bug")],
 )
-def test_a_refusal_is_told_without_its_secrets(engine: Engine, trouble: str, said: str) -> None:
+def test_a_refusal_does_not_contain_secrets(engine: Engine, trouble: str, message: str) -> None:
     engine.configured(trouble=trouble)
     properties = wire({"token": hidden("correct-horse")})
     error = refusal(lambda: engine.Create(pb.CreateRequest(urn=URN, properties=properties)))
-    assert error.details().startswith(said)
+    assert error.details().startswith(message)
     assert "correct-horse" not in error.details()
 
 
-def test_an_object_that_did_not_come_up_is_kept_with_its_reasons(engine: Engine) -> None:
+def test_an_object_that_is_not_ready_is_kept_with_its_reasons(engine: Engine) -> None:
     engine.configured(trouble="late")
     properties = wire({"token": hidden("correct-horse")})
     error = refusal(lambda: engine.Create(pb.CreateRequest(urn=URN, properties=properties)))
@@ -180,12 +180,12 @@ def test_an_object_that_did_not_come_up_is_kept_with_its_reasons(engine: Engine)
     assert MessageToDict(failed.inputs) == {"token": hidden("correct-horse")}
 
 
-def test_configuration_is_refused_without_its_secrets(engine: Engine) -> None:
+def test_a_refused_configuration_does_not_contain_secrets(engine: Engine) -> None:
     error = refusal(lambda: engine.configured(trouble="configure", token=hidden("correct-horse")))
     assert error.details() == "bad token [secret]"
 
 
-def test_each_connection_is_a_provider_of_its_own(server: ProviderServer, engine: Engine) -> None:
+def test_each_connection_has_its_own_provider(server: ProviderServer, engine: Engine) -> None:
     other = Engine(server.port).configured(trouble="refused")
     engine.configured()
     request = pb.CreateRequest(urn=URN, properties=wire({"token": "x"}))
@@ -194,16 +194,16 @@ def test_each_connection_is_a_provider_of_its_own(server: ProviderServer, engine
     other.channel.close()
 
 
-def test_a_thing_that_is_gone_is_read_as_nothing(engine: Engine) -> None:
+def test_reading_a_deleted_object_returns_no_id(engine: Engine) -> None:
     assert engine.configured().Read(pb.ReadRequest(urn=URN, id="gone")).id == ""
     assert engine.Read(pb.ReadRequest(urn=URN, id="here")).id == "here"
 
 
-def test_functions_are_passed_on(engine: Engine) -> None:
+def test_invokes_reach_the_package(engine: Engine) -> None:
     answer = engine.configured().Invoke(pb.InvokeRequest(tok="toy:index:f", args=wire({"a": 1})))
     assert MessageToDict(getattr(answer, "return")) == {"token": "toy:index:f", "a": 1.0}
 
 
-def test_remote_components_are_refused_with_the_way_out(engine: Engine) -> None:
+def test_remote_components_are_refused_with_an_alternative(engine: Engine) -> None:
     error = refusal(lambda: engine.Construct(pb.ConstructRequest(type="toy:index:Group")))
     assert error.details().startswith("toy:index:Group: the simulated toy provider has no remote components")

@@ -1,4 +1,4 @@
-"""Property values on the wire: what goes in comes out, and no secret comes out in plain text."""
+"""Property values on the wire: round trips, and secrets that stay secret."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def test_a_secret_that_the_server_moved_elsewhere_is_still_a_secret() -> None:
     assert answer == {"url": secret("nats://me:correct-horse@here"), "list": [secret("correct-horse")]}
 
 
-def test_a_package_may_call_a_value_secret_itself() -> None:
+def test_a_package_may_mark_a_value_as_secret() -> None:
     assert MessageToDict(encode({"data": Secret({"a": "b"})})) == {"data": secret({"a": "b"})}
 
 
@@ -65,7 +65,7 @@ def test_every_kind_of_unknown_is_the_same_to_a_package() -> None:
 
 
 @pytest.mark.parametrize(
-    ("secret_text", "said", "shown"),
+    ("secret_text", "message", "shown"),
     [
         ("correct-horse", 'invalid value "correct-horse!"', 'invalid value "[secret]!"'),
         ("correct-horse", "Y29ycmVjdC1ob3JzZQ== is bad", "[secret] is bad"),
@@ -74,6 +74,6 @@ def test_every_kind_of_unknown_is_the_same_to_a_package() -> None:
         ("a", "a bad value", "[secret] bad value"),
     ],
 )
-def test_messages_lose_their_secrets(secret_text: str, said: str, shown: str) -> None:
+def test_secrets_are_removed_from_messages(secret_text: str, message: str, shown: str) -> None:
     _, secrets = decode(wire({"x": secret(secret_text)}))
-    assert secrets.hidden(said) == shown
+    assert secrets.hidden(message) == shown
