@@ -1,4 +1,4 @@
-"""The component package: makes the components usable from every language that Pulumi speaks."""
+"""The component package: makes the components available in every language that Pulumi supports."""
 
 from importlib.metadata import version
 from typing import Any, NotRequired, TypedDict
@@ -12,7 +12,7 @@ from persia_infra.stack import parse_environment
 
 
 class EnvironmentArgs(TypedDict):
-    """The environment, with the keys that a stack's `persia-infra:environment` has."""
+    """The environment, with the same keys as `persia-infra:environment` in a stack's configuration."""
 
     project: str
     region: str
@@ -26,7 +26,7 @@ class EnvironmentArgs(TypedDict):
 
 
 class Environment(persia_components.Environment):
-    """Network, cluster, node pools, namespaces and jobs of one stack."""
+    """Network, cluster, node pools, namespaces, operators and jobs of one stack."""
 
     cluster_name: pulumi.Output[str]
     endpoint: pulumi.Output[str]

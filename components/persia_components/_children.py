@@ -1,20 +1,16 @@
-"""How a component makes its children: options and labels in one place.
+"""The resource options of the children of all components.
 
-A component's own options are never merged into its children's: providers and protection reach them through
-the parent, and the rest (aliases, import) is about the component alone.
+A component's own options are never merged into its children's: providers and protection are inherited from the
+parent, and the others (aliases, import) apply only to the component.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import pulumi
 
-if TYPE_CHECKING:
-    from pulumi_kubernetes import meta
-
 
 def token(component: str) -> str:
-    """The type token of a component."""
+    """Returns the type token of a component."""
     return f"persia-infra:index:{component}"
 
 
@@ -26,20 +22,22 @@ def child_options(
     providers: list[pulumi.ProviderResource] | None = None,
     ignore_changes: list[str] | None = None,
     replace_on_changes: list[str] | None = None,
+    delete_before_replace: bool | None = None,
     protect: bool | None = None,
     timeout: str | None = None,
 ) -> pulumi.ResourceOptions:
-    """Options of a child resource.
+    """Returns the options of a child resource.
 
     Args:
         parent: The component.
-        depends_on: What has to be there before the child, and may go only after it.
-        provider: For a child that does not inherit one through its parent.
-        providers: Providers for a child that is a component itself.
-        ignore_changes: Properties that others change after creation.
-        replace_on_changes: Properties whose change makes a new resource although the provider would update it.
-        protect: The engine refuses to delete or replace it, in a preview too.
-        timeout: How long creating and updating may take, where the provider's own limit is too short.
+        depends_on: Resources that have to exist before the child, and are deleted after it.
+        provider: The provider of a child that does not inherit one from its parent.
+        providers: The providers of a child that is itself a component.
+        ignore_changes: Properties that others change after the creation.
+        replace_on_changes: Properties whose change requires a replacement, although the provider would update them.
+        delete_before_replace: Whether a replacement deletes the old resource first.
+        protect: Whether the engine refuses to delete or replace the resource, even in a preview.
+        timeout: How long creating and updating may take, if the provider's own limit is too short.
     """
     return pulumi.ResourceOptions(
         parent=parent,
@@ -48,31 +46,7 @@ def child_options(
         providers=providers,
         ignore_changes=ignore_changes,
         replace_on_changes=replace_on_changes,
+        delete_before_replace=delete_before_replace,
         protect=protect,
         custom_timeouts=pulumi.CustomTimeouts(create=timeout, update=timeout) if timeout else None,
     )
-
-
-def selector_labels(app: str, instance: str, component: str) -> dict[str, str]:
-    """Labels that never change once an object exists, fit for selectors."""
-    return {
-        "app.kubernetes.io/name": app,
-        "app.kubernetes.io/instance": instance,
-        "app.kubernetes.io/component": component,
-    }
-
-
-def object_labels(app: str, instance: str, component: str) -> dict[str, str]:
-    """Kubernetes' recommended labels."""
-    return {
-        **selector_labels(app, instance, component),
-        "app.kubernetes.io/part-of": "persia-infra",
-        "app.kubernetes.io/managed-by": "pulumi",
-    }
-
-
-def metadata(object_name: str, namespace: pulumi.Input[str] | None, labels: dict[str, str]) -> "meta.v1.ObjectMetaArgs":
-    """Metadata of an object whose name others rely on, so Pulumi must not add to it."""
-    from pulumi_kubernetes import meta
-
-    return meta.v1.ObjectMetaArgs(name=object_name, namespace=namespace, labels=labels)

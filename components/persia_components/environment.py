@@ -1,35 +1,21 @@
 """A whole training environment, from the network to the jobs."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pulumi
 from pulumi_kubernetes import core
 
-from persia_components._children import child_options, metadata, object_labels, token
+from persia_components._children import child_options, token
 from persia_components.gke.cluster import Cluster
 from persia_components.gke.drivers import DriverInstaller
 from persia_components.gke.network import Network
 from persia_components.gke.node_pool import NodePool
 from persia_components.gke.project import ProjectApis
-from persia_components.mpi_job import MpiJob
-from persia_components.operators import operator
-from persia_components.paddle_job import PaddleJob
-from persia_components.persia_job import PersiaJob
-from persia_components.single_node_job import SingleNodeJob
-from persia_components.training_job import TrainingJob
-
-if TYPE_CHECKING:
-    from persia_infra.environment import EnvironmentSpec
-
-JOB_COMPONENTS = {
-    "PersiaJob": PersiaJob,
-    "MPIJob": MpiJob,
-    "PaddleJob": PaddleJob,
-    "Job": SingleNodeJob,
-    "TrainingJob": TrainingJob,
-}
-"""The component that runs a job of each kind."""
-
+from persia_components.jobs import Job
+from persia_components.operators import Operator
+from persia_infra.environment import EnvironmentSpec
+from persia_infra.gke.drivers import installers
+from persia_infra.kube.objects import object_labels
 
 _PSA_MODES = ("enforce", "audit", "warn")
 
@@ -37,22 +23,69 @@ _PSA_MODES = ("enforce", "audit", "warn")
 class Environment(pulumi.ComponentResource):
     """Network, cluster, node pools, namespaces, operators and jobs of one stack.
 
-    Jobs depend on the pools they run on, so they are deleted while there still are nodes to end them on.
+    Jobs depend on the pools that they run on, so they are deleted while their nodes still exist.
     """
 
     cluster_name: pulumi.Output[str]
+    """The cluster's name in GKE."""
     endpoint: pulumi.Output[str]
+    """The address of the control plane."""
     kubeconfig: pulumi.Output[str]
+    """A kubeconfig that gets credentials from gke-gcloud-auth-plugin."""
     pool_names: pulumi.Output[dict[str, str]]
+    """Each pool's name in GKE."""
     pools: pulumi.Output[dict[str, Any]]
-    """For workloads of other stacks: each pool's name in GKE, node selector and tolerations."""
+    """Each pool's name in GKE, node selector and tolerations, for workloads of other stacks."""
     nats_urls: pulumi.Output[dict[str, str]]
+    """The address of the NATS cluster of each PERSIA job."""
 
-    def __init__(self, name: str, spec: "EnvironmentSpec", *, opts: pulumi.ResourceOptions | None = None) -> None:
-        from persia_infra.gke.drivers import installers
-        from persia_infra.operators.rules import needed_operators
+    def __init__(self, name: str, spec: EnvironmentSpec, *, opts: pulumi.ResourceOptions | None = None) -> None:
+        """Declares the environment.
 
+        Args:
+            name: The component's name, which the logical names of its children start with.
+            spec: The environment.
+            opts: Options of the component.
+        """
         super().__init__(token("Environment"), name, None, opts)
+        cluster = self._cluster(name, spec)
+        pools = self._pools(name, spec, cluster)
+        for installer in installers(spec.pools):
+            DriverInstaller(
+                f"{name}-{installer.name}", installer, opts=child_options(self, providers=[cluster.provider])
+            )
+        namespaces = self._namespaces(name, spec, cluster)
+        operators = self._operators(name, spec, cluster, pools, namespaces)
+        jobs = self._jobs(name, spec, cluster, pools, namespaces, operators)
+        self.cluster_name = cluster.cluster_name
+        self.endpoint = cluster.endpoint
+        self.kubeconfig = cluster.kubeconfig
+        self.pool_names = _all({key: pool.pool_name for key, pool in pools.items()})
+        self.pools = pulumi.Output.from_input(
+            {
+                key: {
+                    "poolName": pool.pool_name,
+                    "nodeSelector": spec.pools[key].placement(key).node_selector,
+                    "tolerations": spec.pools[key].placement(key).tolerations,
+                }
+                for key, pool in pools.items()
+            }
+        )
+        self.nats_urls = _all({key: job.outputs["natsUrl"] for key, job in jobs.items() if "natsUrl" in job.outputs})
+        self.register_outputs(self.exports())
+
+    def exports(self) -> dict[str, pulumi.Output]:
+        """Returns the outputs of a stack."""
+        return {
+            "clusterName": self.cluster_name,
+            "endpoint": self.endpoint,
+            "kubeconfig": self.kubeconfig,
+            "poolNames": self.pool_names,
+            "pools": self.pools,
+            "natsUrls": self.nats_urls,
+        }
+
+    def _cluster(self, name: str, spec: EnvironmentSpec) -> Cluster:
         apis = ProjectApis(f"{name}-apis", spec, opts=child_options(self))
         network = Network(
             f"{name}-network",
@@ -61,7 +94,7 @@ class Environment(pulumi.ComponentResource):
             region=spec.region,
             opts=child_options(self, depends_on=[apis]),
         )
-        cluster = Cluster(
+        return Cluster(
             f"{name}-cluster",
             spec.cluster,
             project=spec.project,
@@ -72,10 +105,12 @@ class Environment(pulumi.ComponentResource):
             services_range=network.services_range,
             webhook_ports=spec.webhook_ports,
             network_project=spec.network.existing.project if spec.network.existing else None,
-            # Nodes without the NAT cannot pull images, and the last of them go before it does.
+            # Nodes cannot pull images without the NAT, so it is created before and deleted after them.
             opts=child_options(self, depends_on=[apis, network]),
         )
-        pools = {
+
+    def _pools(self, name: str, spec: EnvironmentSpec, cluster: Cluster) -> dict[str, NodePool]:
+        return {
             pool: NodePool(
                 f"{name}-{pool}",
                 described,
@@ -90,85 +125,77 @@ class Environment(pulumi.ComponentResource):
             )
             for pool, described in spec.pools.items()
         }
-        for installer in installers(spec.pools):
-            DriverInstaller(
-                f"{name}-{installer.name}", installer, opts=child_options(self, providers=[cluster.provider])
-            )
-        namespaces = {
-            namespace: core.v1.Namespace(
+
+    def _namespaces(self, name: str, spec: EnvironmentSpec, cluster: Cluster) -> dict[str, core.v1.Namespace]:
+        namespaces = {}
+        for namespace in spec.namespaces:
+            level = spec.pod_security(namespace)
+            labels = {f"pod-security.kubernetes.io/{mode}": level for mode in _PSA_MODES}
+            labels = {**object_labels("persia-infra", name, "namespace"), **labels}
+            namespaces[namespace] = core.v1.Namespace(
                 f"{name}-{namespace}",
-                metadata=metadata(
-                    namespace,
-                    None,
-                    {
-                        **object_labels("persia-infra", name, "namespace"),
-                        **{f"pod-security.kubernetes.io/{mode}": spec.pod_security(namespace) for mode in _PSA_MODES},
-                    },
-                ),
+                metadata={"name": namespace, "labels": labels},
                 opts=child_options(self, provider=cluster.provider),
             )
-            for namespace in spec.namespaces
-        }
-        operators: dict[str, pulumi.Resource] = {}
+        return namespaces
+
+    def _operators(
+        self,
+        name: str,
+        spec: EnvironmentSpec,
+        cluster: Cluster,
+        pools: dict[str, NodePool],
+        namespaces: dict[str, core.v1.Namespace],
+    ) -> dict[str, Operator]:
+        operators: dict[str, Operator] = {}
         for kind, installed in spec.operators.installed.items():
             pool = spec.operator_pool(installed)
-            # Volcano comes first: the others make its PodGroups.
-            before = [*([pools[pool]] if pool else []), *namespaces.values(), *list(operators.values())[:1]]
-            operators[kind] = operator(
-                kind,
+            before = [operators[other] for other in installed.INSTALL_AFTER if other in operators]
+            operators[kind] = Operator(
                 f"{name}-{kind}-operator",
                 installed,
-                gangs=spec.operators.volcano is not None,
+                volcano_installed=spec.operators.volcano_installed,
                 placement=spec.pools[pool].placement(pool) if pool else None,
-                opts=child_options(self, depends_on=before, providers=[cluster.provider]),
+                opts=child_options(
+                    self,
+                    depends_on=[*([pools[pool]] if pool else []), *namespaces.values(), *before],
+                    providers=[cluster.provider],
+                ),
             )
+        return operators
+
+    def _jobs(
+        self,
+        name: str,
+        spec: EnvironmentSpec,
+        cluster: Cluster,
+        pools: dict[str, NodePool],
+        namespaces: dict[str, core.v1.Namespace],
+        operators: dict[str, Operator],
+    ) -> dict[str, Job]:
         jobs = {}
         for job, described in spec.jobs.items():
             placements = spec.placements(job)
+            namespace = spec.namespace_of(described)
             used = {placement.pool for placement in placements.values()}
-            jobs[job] = JOB_COMPONENTS[described.kind](
+            jobs[job] = Job(
                 f"{name}-{job}",
-                described,  # type: ignore[arg-type]
-                namespace=namespaces[spec.namespace_of(described)].metadata.name,
+                described,
+                namespace=namespace,
                 object_name=job,
                 placements=placements,
                 opts=child_options(
                     self,
-                    # A job's finalizer is its operator's to remove, so the operator stays until the job is gone.
+                    # The operator has to remove the job's finalizer, so it is deleted after the job.
                     depends_on=[
+                        namespaces[namespace],
                         *(pools[pool] for pool in sorted(used)),
-                        *(operators[kind] for kind in needed_operators(described)),
+                        *(operators[kind] for kind in described.needed_operators()),
                     ],
                     providers=[cluster.provider],
                 ),
             )
-        self.cluster_name = cluster.cluster_name
-        self.endpoint = cluster.endpoint
-        self.kubeconfig = cluster.kubeconfig
-        self.pool_names = _all({pool: made.pool_name for pool, made in pools.items()})
-        self.pools = pulumi.Output.from_input(
-            {
-                pool: {
-                    "poolName": made.pool_name,
-                    "nodeSelector": spec.pools[pool].placement(pool).node_selector,
-                    "tolerations": spec.pools[pool].placement(pool).tolerations,
-                }
-                for pool, made in pools.items()
-            }
-        )
-        self.nats_urls = _all({job: made.nats_url for job, made in jobs.items() if isinstance(made, PersiaJob)})
-        self.register_outputs(self.exports())
-
-    def exports(self) -> dict[str, pulumi.Output]:
-        """What a stack shows of it."""
-        return {
-            "clusterName": self.cluster_name,
-            "endpoint": self.endpoint,
-            "kubeconfig": self.kubeconfig,
-            "poolNames": self.pool_names,
-            "pools": self.pools,
-            "natsUrls": self.nats_urls,
-        }
+        return jobs
 
 
 def _all(values: dict[str, pulumi.Output[str]]) -> pulumi.Output[dict[str, str]]:

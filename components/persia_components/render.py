@@ -1,4 +1,4 @@
-"""Every object that components would declare, found by running them in this process without an engine.
+"""Lists every resource that a stack would declare, by running its components in this process without an engine.
 
 Values that only the cloud knows appear as references: `${persia-cluster.endpoint}`.
 """
@@ -7,20 +7,13 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pulumi.runtime import Mocks, mocks, stack
-from pulumi_kubernetes import apiextensions
 
-from persia_components._children import metadata
-from persia_components.environment import JOB_COMPONENTS, Environment
-from persia_components.nats import NatsCluster
-
-if TYPE_CHECKING:
-    from persia_infra.environment import EnvironmentSpec
-    from persia_infra.jobs import Job
-    from persia_infra.kube.storage import ClaimSpec, PersistentVolumeSpec
-    from persia_infra.nats.spec import NatsClusterSpec
+from persia_components.environment import Environment
+from persia_infra.environment import EnvironmentSpec
+from persia_infra.kube.objects import ordered, render_position
 
 _COMPUTED = {
     "gcp:container/cluster:Cluster": ("endpoint", "name"),
@@ -29,13 +22,13 @@ _COMPUTED = {
     "gcp:container/nodePool:NodePool": ("name",),
     "gcp:serviceaccount/account:Account": ("email",),
 }
-_FIRST_KEYS = ("apiVersion", "kind", "type", "name", "namespace", "metadata", "image", "command", "args", "key")
-_ORDER = ("gcp:", "pulumi:", "kubernetes:core/v1:Namespace", "kubernetes:core/v1:ConfigMap", "kubernetes:")
+_SECRET_KEY = "4dabf18193072939515e22adb298388d"  # noqa: S105
+"""The key that marks a secret in Pulumi's protocol."""
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A resource with the inputs that the engine would be given."""
+    """A resource with the inputs that the engine would get."""
 
     type: str
     name: str
@@ -43,24 +36,24 @@ class Declared:
 
     @property
     def document(self) -> dict[str, Any]:
-        """A Kubernetes object as it is; anything else under its Pulumi type and logical name."""
+        """A Kubernetes object as it is; any other resource with its Pulumi type and logical name."""
         if self.type.startswith("kubernetes:"):
             return self.inputs
         return {"type": self.type, "name": self.name, "properties": self.inputs}
 
 
 def declared_by(program: Callable[[], object], *, stack_name: str) -> list[Declared]:
-    """Runs a program that makes components and returns what it declared, in a stable order.
+    """Runs a program that declares components, and returns their resources in a stable order.
 
     Raises:
-        Exception: Whatever the program raised.
+        Exception: Any exception that the program raises.
     """
     recorder = _Recorder()
     failure: list[BaseException] = []
 
     def run() -> None:
-        # Pulumi keeps its state in context variables and the event loop of a thread: one of its own leaves
-        # the caller's alone.
+        # Pulumi keeps its state in context variables and in the event loop of a thread, so running in a new thread
+        # does not affect the caller's state.
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
         try:
@@ -76,48 +69,16 @@ def declared_by(program: Callable[[], object], *, stack_name: str) -> list[Decla
     thread.join()
     if failure:
         raise failure[0]
-    return sorted(recorder.declared, key=_position)
+    return sorted(recorder.declared, key=lambda resource: render_position(resource.type, resource.name))
 
 
-def declared_for(
-    name: str, spec: "EnvironmentSpec | Job | NatsClusterSpec | PersistentVolumeSpec | ClaimSpec"
-) -> list[Declared]:
-    """What one description leads to: a whole environment, or a job, NATS cluster or volume by itself."""
-    from persia_infra.environment import EnvironmentSpec
-    from persia_infra.kube.storage import ClaimSpec, PersistentVolumeSpec
-    from persia_infra.nats.spec import NatsClusterSpec
-
-    def program() -> None:
-        if isinstance(spec, EnvironmentSpec):
-            Environment(name, spec)
-        elif isinstance(spec, NatsClusterSpec):
-            NatsCluster(name, spec, namespace=spec.namespace or "default")
-        elif isinstance(spec, PersistentVolumeSpec | ClaimSpec):
-            namespace = spec.namespace or "default" if spec.kind == "PersistentVolumeClaim" else None
-            apiextensions.CustomResource(
-                name,
-                api_version="v1",
-                kind=spec.kind,
-                metadata=metadata(name, namespace, spec.labels),
-                spec=spec.object_spec(),
-            )
-        else:
-            JOB_COMPONENTS[spec.kind](name, spec, namespace=spec.namespace or "default")  # type: ignore[arg-type]
-
-    return declared_by(program, stack_name=name)
+def declared_for(name: str, spec: EnvironmentSpec) -> list[Declared]:
+    """Returns the resources that an environment declares."""
+    return declared_by(lambda: Environment(name, spec), stack_name=name)
 
 
-def _discard(_made: object) -> None:
+def _discard(_result: object) -> None:
     return None
-
-
-def _position(one: Declared) -> tuple[int, str, str]:
-    rank = next(index for index, prefix in enumerate(_ORDER) if one.type.startswith(prefix))
-    return rank, one.type, one.name
-
-
-def _key_position(key: str) -> tuple[int, str]:
-    return (_FIRST_KEYS.index(key) if key in _FIRST_KEYS else len(_FIRST_KEYS)), key
 
 
 class _Recorder(Mocks):
@@ -127,7 +88,7 @@ class _Recorder(Mocks):
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         if not args.custom:
             return None, args.inputs
-        self.declared.append(Declared(args.typ, args.name, _plain(args.inputs)))
+        self.declared.append(Declared(args.typ, args.name, ordered(_plain(args.inputs))))
         state = {**{key: f"${{{args.name}.{key}}}" for key in _COMPUTED.get(args.typ, ())}, **args.inputs}
         if args.typ == "gcp:container/cluster:Cluster":
             state["masterAuth"] = {"clusterCaCertificate": f"${{{args.name}.masterAuth.clusterCaCertificate}}"}
@@ -143,11 +104,11 @@ class _Recorder(Mocks):
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
-    """A value without what the wire did to it: no order of keys, whole numbers as floats, secrets in envelopes."""
+    """Undoes what Pulumi's protocol does to values: integers become floats, and secrets are wrapped."""
     if isinstance(value, Mapping):
-        if "4dabf18193072939515e22adb298388d" in value:
+        if _SECRET_KEY in value:
             return "[secret]"
-        return {key: _plain(value[key]) for key in sorted(value, key=_key_position)}
+        return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     if isinstance(value, float) and value.is_integer():

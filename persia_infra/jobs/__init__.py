@@ -1,4 +1,4 @@
-"""Training jobs, one module for each kind; a new kind joins by an entry in `JOB_KINDS`."""
+"""Training jobs, one module per kind. `JOB_KINDS` is the only list of kinds."""
 
 from typing import Annotated, Any
 
@@ -9,23 +9,19 @@ from persia_infra.jobs.job import Job, Workload
 from persia_infra.jobs.mpi import MPIJobSpec
 from persia_infra.jobs.paddle import PaddleJobSpec
 from persia_infra.jobs.persia.spec import PersiaJobSpec
-from persia_infra.jobs.run_job import RunJob
 from persia_infra.jobs.single_node import SingleNodeJobSpec
 from persia_infra.jobs.training import TrainingJobSpec
 
-JOB_KINDS: dict[str, type[Job]] = {
-    "PersiaJob": PersiaJobSpec,
-    "MPIJob": MPIJobSpec,
-    "PaddleJob": PaddleJobSpec,
-    "Job": SingleNodeJobSpec,
-    "TrainingJob": TrainingJobSpec,
-}
+JOB_KINDS: list[type[Job]] = [PersiaJobSpec, MPIJobSpec, PaddleJobSpec, SingleNodeJobSpec, TrainingJobSpec]
+"""Every kind of job. A new kind is one module and one entry here."""
 
 
 class _ByKind:
-    """Chooses the model by the key `kind`; unlike pydantic's own discriminator it also takes a single kind."""
+    """Chooses the model by the key `kind`; unlike pydantic's own discriminator it also accepts a single kind."""
 
-    choices = JOB_KINDS
+    @property
+    def choices(self) -> dict[str, type[Job]]:
+        return {kind.model_fields["kind"].default: kind for kind in JOB_KINDS}
 
     def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ANN401
         return core_schema.tagged_union_schema(
@@ -34,6 +30,7 @@ class _ByKind:
 
 
 AnyJob = Annotated[Job, _ByKind()]
+"""A job of any kind."""
 
 __all__ = [
     "JOB_KINDS",
@@ -42,7 +39,6 @@ __all__ = [
     "MPIJobSpec",
     "PaddleJobSpec",
     "PersiaJobSpec",
-    "RunJob",
     "SingleNodeJobSpec",
     "TrainingJobSpec",
     "Workload",

@@ -1,6 +1,6 @@
-"""A PaddleJob in the words of its CRD (batch.paddlepaddle.org/v1), checked for what its operator ignores.
+"""A PaddleJob with the fields of its CRD (batch.paddlepaddle.org/v1), checked for what its operator ignores.
 
-The CRD has neither enums nor defaults, so a misspelt value would pass unseen; here it is refused or put right.
+The CRD has neither enums nor defaults, so a misspelt value would go unnoticed; here it is refused or corrected.
 Out of scope: the PaddleJob of Kubeflow's training operator (kubeflow.org/v1), which is another API.
 """
 
@@ -8,12 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
-from pydantic.alias_generators import to_camel
 
-from persia_infra.gke.pools import Placement
-from persia_infra.jobs.job import Translation
+from persia_infra.jobs.job import ManifestForm, QueueRequest, Translation
+from persia_infra.jobs.job_status import JobView, Object, Phase
 from persia_infra.jobs.run_job import (
-    VOLCANO,
     RoleSpec,
     RunJob,
     RunRole,
@@ -23,75 +21,111 @@ from persia_infra.jobs.run_job import (
     with_shared_memory,
 )
 from persia_infra.jobs.settings.run_settings import RunSettings
+from persia_infra.jobs.shares import VOLCANO
+from persia_infra.kube.objects import Body
 from persia_infra.kube.pod_security import LEVELS, Need
+from persia_infra.kube.pod_templates import keys_given
 from persia_infra.kube.pods import GPU
-from persia_infra.spec.base import Finding, Place, PodCount, Quantity, Spec, refuse
+from persia_infra.kube.requests import gpus, template_requests
+from persia_infra.spec.base import Finding, PodCount, Quantity, Spec, refuse
 
 API_VERSION = "batch.paddlepaddle.org/v1"
 
 Mode = Literal["PS", "Collective", "Single"]
 
-NEWER_THAN_OPERATOR = {
-    "pod": ("host_users", "hostname_override", "os", "resource_claims", "resources", "scheduling_gates"),
-    "below": (
-        *("app_armor_profile", "se_linux_change_policy", "supplemental_groups_policy"),
-        *("resize_policy", "restart_policy", "restart_policy_rules"),
-        *("match_label_keys", "mismatch_label_keys", "namespace_selector"),
+NEWER_THAN_OPERATOR: Mapping[str, tuple[str, ...]] = {
+    "Container": ("resize_policy", "restart_policy", "restart_policy_rules"),
+    "EnvVarSource": ("file_key_ref",),
+    "Lifecycle": ("stop_signal",),
+    "LifecycleHandler": ("sleep",),
+    "PersistentVolumeClaimSpec": ("data_source_ref", "volume_attributes_class_name"),
+    "PodAffinityTerm": ("match_label_keys", "mismatch_label_keys", "namespace_selector"),
+    "PodSecurityContext": ("app_armor_profile", "se_linux_change_policy", "supplemental_groups_policy"),
+    "PodSpec": (
+        *("host_users", "hostname_override", "os", "resource_claims", "resources", "scheduling_gates"),
+        "scheduling_group",
     ),
+    "Probe": ("grpc", "termination_grace_period_seconds"),
+    "ResourceRequirements": ("claims",),
+    "SecurityContext": ("app_armor_profile",),
+    "TopologySpreadConstraint": ("match_label_keys", "min_domains", "node_affinity_policy", "node_taints_policy"),
+    "Volume": ("image",),
+    "VolumeMount": ("recursive_read_only",),
+    "VolumeProjection": ("cluster_trust_bundle", "pod_certificate"),
+    "WindowsSecurityContextOptions": ("host_process",),
 }
-"""Keys of a pod, and of what is in it, that its operator does not know, and leaves out."""
+"""Keys of each Kubernetes type that the Paddle operator does not know and drops."""
 
 
 class PaddleSchedulingPolicy(Spec):
     """How Volcano treats the job."""
 
     min_available: int | None = Field(default=None, ge=0)
+    """Number of pods that must be able to start together; all of them by default."""
     queue: str | None = None
+    """The Volcano queue of the job."""
     priority_class: str | None = None
+    """The PriorityClass of the gang."""
     min_resources: dict[str, Quantity] | None = None
+    """Resources that must be free before any pod starts."""
 
 
 class PaddleRole(RoleSpec):
     """Parameter servers, workers or heterogeneous workers."""
 
     replicas: PodCount = Field(ge=1)  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
+    """Number of pods."""
     requests: int | None = Field(default=None, ge=0)
+    """Lower bound for elastic training in the CRD; no version of the operator reads it."""
     limits: int | None = Field(default=None, ge=0)
+    """Upper bound for elastic training in the CRD; no version of the operator reads it."""
 
 
 class PaddleJobSpec(RunJob):
-    """With `ps` a parameter server job, with several workers a collective one, with one a single one."""
+    """A Paddle job: with `ps` a parameter server job, otherwise a collective one, or a single one with one worker."""
 
+    MANIFESTS = (ManifestForm("PaddleJob", API_VERSION),)
+    COMPONENT = "PaddleJob"
+    APP = "paddle"
     NAME_LIMIT: ClassVar[int] = 50
+    TAKES_POD_GROUP = True
 
     kind: Literal["PaddleJob"] = Field(default="PaddleJob", exclude=True)  # pyright: ignore[reportIncompatibleVariableOverride]
+    """Always PaddleJob."""
     clean_pod_policy: Literal["Always", "Never", "OnFailure", "OnCompletion"] | None = None
+    """When pods are removed at the job's end; by default only the pods of a completed job are."""
     scheduling_policy: PaddleSchedulingPolicy | None = None
+    """Gang scheduling through Volcano."""
     intranet: Literal["PodIP", "Service", "Host"] | None = None
+    """How the pods address each other: by pod IP, through Services, or over the nodes' network."""
     with_gloo: Literal[0, 1, 2] | None = None
+    """Whether parameter server jobs use Gloo: 0 for none, 1 for workers only, 2 for all roles."""
     ps: PaddleRole | None = None
+    """The parameter servers; their presence makes it a parameter server job."""
     worker: PaddleRole | None = None
+    """The pods that train; more than one without `ps` makes it a collective job."""
     heter: PaddleRole | None = None
+    """Heterogeneous workers of a parameter server job, such as CPU pods beside GPU pods."""
     elastic: int | None = Field(default=None, ge=0)
+    """Minimum number of pods of an elastic job; requires an etcd server of your own."""
 
     @property
     def mode(self) -> Mode:
-        """How the operator sees it."""
+        """The mode that the operator derives from the roles."""
         if self.ps:
             return "PS"
         return "Collective" if self.worker and self.worker.replicas > 1 else "Single"
 
     def run_roles(self) -> list[RunRole]:
-        """Those that are there, parameter servers first."""
+        """Returns the roles that the job has, parameter servers first."""
         named = (("ps", self.ps), ("worker", self.worker), ("heter", self.heter))
         return [RunRole(name, (name,), role, role.replicas) for name, role in named if role]
 
-    def object_spec(self, job: str, placements: Mapping[str, Placement]) -> dict[str, Any]:
-        """The PaddleJob's `spec`, with settings, pools and gang in it."""
+    def object_spec(self, templates: Mapping[str, Body]) -> Body:
+        """Returns the PaddleJob's `spec`, with its pods and its gang."""
         spec = dumped(self)
         for role in self.run_roles():
-            template = self.template_of(role, job, placements.get(role.name))
-            spec[role.name]["template"] = template.as_kubernetes()
+            spec[role.name]["template"] = templates[role.name]
             spec[role.name].pop("requests", None)
             spec[role.name].pop("limits", None)
         if self.needs_volcano:
@@ -101,11 +135,33 @@ class PaddleJobSpec(RunJob):
                 scheduling["queue"] = self.queue
         return spec
 
+    def _object_annotations(self) -> Mapping[str, str]:
+        # With foreground deletion the pods would go first, and the operator would keep creating them again.
+        return {"pulumi.com/deletionPropagationPolicy": "background"}
+
+    def needed_operators(self) -> dict[str, str]:
+        """The Paddle operator, and Volcano where the job asks for it."""
+        reason = "only the Paddle operator creates the pods of a PaddleJob"
+        return {"paddle": reason, **super().needed_operators()}
+
+    def queue_requests(self) -> Iterator[QueueRequest]:
+        """The queue of the scheduling policy, and templates that name Volcano."""
+        if (policy := self.scheduling_policy) and policy.queue:
+            yield QueueRequest(("schedulingPolicy", "queue"), policy.queue)
+        yield from super().queue_requests()
+
+    def view(self, name: str) -> JobView:
+        """Returns where to find the PaddleJob and its pods."""
+        return JobView(
+            {role: rf"{role}-\d+" for role in ("worker", "ps", "heter")},
+            f"{API_VERSION}/paddlejobs",
+            log_of=f"{name}-worker-0",
+            final_phase=_final_phase,
+        )
+
     def security_need(self) -> Need | None:
-        """What its pods need, those parts that only the operator adds included."""
-        needs: list[Need] = [
-            ("baseline", "the Paddle operator adds an init container that says nothing of its privileges")
-        ]
+        """The level that its pods need, including what only the operator adds to them."""
+        needs: list[Need] = [("baseline", "the Paddle operator adds an init container without a security context")]
         if self.intranet == "Host":
             needs.append(("privileged", "intranet: Host gives its pods the node's network"))
         if of_templates := super().security_need():
@@ -113,32 +169,35 @@ class PaddleJobSpec(RunJob):
         return max(needs, key=lambda need: LEVELS.index(need[0]))
 
     def _remarks(self) -> Iterator[Finding]:
-        """What is overridden, or has no effect."""
+        """Fields that are overridden or have no effect, and defaults worth knowing."""
         yield from super()._remarks()
         if self.with_gloo and not self.ps:
             yield ("withGloo",), "has no effect without ps: the operator sets Gloo up for parameter server jobs only"
         elif self.with_gloo and self.intranet != "Service":
             yield (
                 ("withGloo",),
-                "shares the first parameter server's port unless intranet is Service: the operator moves it to a port "
-                "of its own only there",
+                "shares the first parameter server's port: the operator gives it a port of its own only with "
+                "intranet: Service; write that",
             )
         for role in self.run_roles():
             for key in ("requests", "limits"):
                 if getattr(role.spec, key) is not None:
                     yield (
                         (*role.place, key),
-                        "is read by no version of the operator, and was left out; the containers' resources count",
+                        "was left out, because no version of the operator reads it; set the containers' resources "
+                        "instead",
                     )
         if self.elastic:
             yield (
                 ("elastic",),
-                "needs an etcd that the operator does not bring; name it in PADDLE_ELASTIC_SERVER of the workers' envs",
+                "needs an etcd server, which the operator does not install; set PADDLE_ELASTIC_SERVER in the workers' "
+                "env",
             )
         if self.clean_pod_policy is None:
             yield (
                 ("cleanPodPolicy",),
-                "is not given: pods of a job that completes are removed, and their logs with them",
+                "is missing, so the pods of a completed job are removed together with their logs; write Never to keep "
+                "them",
             )
 
     def _settings_of(self, role: RunRole) -> RunSettings:
@@ -155,7 +214,7 @@ class PaddleJobSpec(RunJob):
         elif not self.worker:
             yield ("worker",), "is missing, so nothing would train; add it beside ps"
         if self.heter and not self.ps:
-            yield ("heter",), "belongs to parameter server jobs, and there are no ps; add them or leave it out"
+            yield ("heter",), "is only for parameter server jobs, but the job has no ps; add ps or remove this"
         for role in self.run_roles():
             template = role.spec.template.spec
             if template.restart_policy == "Always":
@@ -163,32 +222,32 @@ class PaddleJobSpec(RunJob):
                     (*role.place, "template", "spec", "restartPolicy"),
                     "is Always, so the job could never complete; write Never or OnFailure, or leave it out",
                 )
-            for _, container in template.all_containers[: len(template.init_containers)]:
+            for container in template.init_containers:
                 if container.name == "coord-paddle":
                     yield (
                         (*role.place, "template", "spec", "initContainers"),
-                        "coord-paddle is the name of the operator's own init container; choose another",
+                        "coord-paddle is the name of the operator's own init container; choose another name",
                     )
-            for place in _newer_than_operator(template):
+            for place in keys_given(template, NEWER_THAN_OPERATOR):
                 yield (
                     (*role.place, "template", "spec", *place),
-                    "is newer than the Paddle operator, whose pods would not have it; leave it out",
+                    "is newer than the Paddle operator, which would drop it from the pods; remove it",
                 )
-        idle = self.ps and self.ps.template.resources.gpus and self.worker and not self.worker.template.resources.gpus
-        if idle:
+        with_gpus = {role.name: gpus(template_requests(role.spec.template)) for role in self.run_roles()}
+        if with_gpus.get("ps") and with_gpus.get("worker") == 0:
             yield (
                 ("ps", "template"),
-                f"asks for {GPU} while the workers train without: parameter servers keep tables in memory and "
-                "would hold GPUs that nobody uses; move the limit to the workers",
+                f"asks for {GPU}, but the workers do not: parameter servers keep tables in memory and would leave "
+                "the GPUs idle; move the limit to the workers",
             )
 
     def _elastic_findings(self) -> Iterator[Finding]:
         if self.elastic and self.ps:
-            yield ("elastic",), "works for collective jobs only, and this one has parameter servers; leave it out"
+            yield ("elastic",), "works only for collective jobs, but this one has parameter servers; remove it"
         if self.elastic and self.worker and self.elastic > self.worker.replicas:
             yield (
                 ("elastic",),
-                f"{self.elastic} is more than the {self.worker.replicas} workers there are; lower it or add workers",
+                f"{self.elastic} is more than the job's {self.worker.replicas} workers; lower it or add workers",
             )
 
     def _gang_findings(self) -> Iterator[Finding]:
@@ -197,57 +256,61 @@ class PaddleJobSpec(RunJob):
         if policy and policy.min_available is not None and policy.min_available > total:
             yield (
                 ("schedulingPolicy", "minAvailable"),
-                f"{policy.min_available} is more than the job's {total} pods, so it would wait for ever; lower it",
+                f"{policy.min_available} is more than the job's {total} pods, so it would wait forever; lower it",
             )
         if policy and policy.queue and self.queue and policy.queue != self.queue:
-            yield ("queue",), "is not the queue of schedulingPolicy; keep one"
+            yield ("queue",), "differs from schedulingPolicy.queue, so it is ambiguous which queue applies; remove one"
         yield from scheduler_findings(self)
         if self.intranet != "Host":
-            yield from network_findings(self, ", or write intranet: Host where the job can't do without")
+            yield from network_findings(self, ", or write intranet: Host if the job needs it")
 
     # Last, so that it sees what the other validators refuse.
     @model_validator(mode="wrap")
     @classmethod
-    def _put_right(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
+    def _with_corrections(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
         return cls._read(_corrected(data), handler) if isinstance(data, Mapping) else handler(data)
 
 
-def _newer_than_operator(part: Spec, place: Place = ()) -> Iterator[Place]:
-    newer = NEWER_THAN_OPERATOR["below" if place else "pod"]
-    for name in sorted(part.model_fields_set):
-        value, here = getattr(part, name), (*place, to_camel(name))
-        if name in newer:
-            yield here
-        inner = enumerate(value) if isinstance(value, list) else [(None, value)]
-        for index, one in inner:
-            if isinstance(one, Spec):
-                yield from _newer_than_operator(one, here if index is None else (*here, index))
+def _final_phase(job: Object) -> Phase | None:
+    """The final phase; the Paddle operator reports a phase instead of conditions."""
+    phases: dict[str, Phase] = {
+        "Failed": "Failed",
+        "Aborted": "Failed",
+        "Terminated": "Failed",
+        "Completed": "Succeeded",
+        "Succeed": "Succeeded",
+    }
+    return phases.get((job.get("status") or {}).get("phase", ""))
 
 
 def _corrected(data: Mapping[str, Any]) -> Translation:
-    """Well-known mistakes of manifests that circulate, put right and noted."""
-    new, said, origins = dict(data), [], {}
+    """Corrects mistakes that are common in published manifests, with a note for each."""
+    new, notes, origins = dict(data), [], {}
     if "cleanPolicy" in new and "cleanPodPolicy" not in new:
         new["cleanPodPolicy"] = new.pop("cleanPolicy")
         origins["cleanPodPolicy",] = ("cleanPolicy",)
-        said.append((("cleanPolicy",), "is no key of a PaddleJob and would be dropped; it was read as cleanPodPolicy"))
+        notes.append(
+            (("cleanPolicy",), "is not a field of a PaddleJob and would be dropped; it was read as cleanPodPolicy")
+        )
     if new.get("cleanPodPolicy") == "OnFailed":
         new["cleanPodPolicy"] = "OnFailure"
-        said.append((("cleanPodPolicy",), "OnFailed is no policy and would have no effect; it was read as OnFailure"))
+        notes.append(
+            (("cleanPodPolicy",), "OnFailed is not a valid policy and would have no effect; it was read as OnFailure")
+        )
     by_hand = [role for role in ("ps", "worker", "heter") if _scheduler(new.get(role)) == VOLCANO]
     if by_hand and not new.get("gang") and not new.get("queue"):
         new["gang"] = True
-        said.append(
+        notes.append(
             (
                 (by_hand[0], "template", "spec", "schedulerName"),
-                "Volcano gets all pods of the job or none, as with gang: true; a PodGroup made by hand is linked to "
-                "no pod since version 0.2.1 of the operator",
+                "was read as gang: true, so Volcano schedules all pods of the job; since operator 0.2.1 a "
+                "hand-written PodGroup is not linked to any pod",
             )
         )
     for role in by_hand:
         pod = {key: value for key, value in new[role]["template"]["spec"].items() if key != "schedulerName"}
         new[role] = {**new[role], "template": {**new[role]["template"], "spec": pod}}
-    return Translation(new, said, origins)
+    return Translation(new, notes, origins)
 
 
 def _scheduler(role: Any) -> str | None:  # noqa: ANN401

@@ -1,20 +1,22 @@
-"""What the commands take: the name of a stack, or any YAML file with objects of the kinds that are known."""
+"""Reads the arguments of the commands: names of stacks, or YAML files with objects of the supported kinds."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from persia_infra.environment import EnvironmentSpec
-from persia_infra.jobs import JOB_KINDS, Job, PersiaJobSpec, SingleNodeJobSpec, mpi, paddle, single_node
-from persia_infra.kube.pod_templates import TemplateMetadata
+from persia_infra.jobs import JOB_KINDS, Job, PersiaJobSpec
+from persia_infra.jobs.job import ManifestForm
+from persia_infra.kube.objects import KubeObject, ObjectGroup, metadata
 from persia_infra.kube.storage import ClaimSpec, PersistentVolumeSpec
 from persia_infra.manifests import pod_groups, stateful_set
 from persia_infra.manifests.metadata import STATUS_LEFT_OUT, ObjectMetadata
 from persia_infra.manifests.persia_stateful_sets import read_recipe
 from persia_infra.manifests.pod_groups import PodGroup, read_pod_groups
+from persia_infra.nats.objects import nats_objects
 from persia_infra.nats.spec import NatsClusterSpec
 from persia_infra.spec.base import Finding, Place, Spec
 from persia_infra.spec.errors import (
@@ -30,52 +32,63 @@ from persia_infra.spec.errors import (
 from persia_infra.spec.yaml_files import is_file, read_documents
 from persia_infra.stack import CONFIG_KEY, find_project, find_stack, load_stack, shown_path
 
-
-@dataclass(frozen=True)
-class _Kind:
-    """What a manifest of one kind is read as."""
-
-    version: str
-    model: type[Job] | type[NatsClusterSpec] | type[PersistentVolumeSpec] | type[ClaimSpec]
-    old_versions: tuple[str, ...] = ()
-    """Read as well, and translated."""
-
-
-_MANIFESTS = {
-    "PersiaJob": _Kind("persia.com/v1", JOB_KINDS["PersiaJob"]),
-    "NatsCluster": _Kind("nats.io/v1alpha2", NatsClusterSpec),
-    "MPIJob": _Kind(mpi.API_VERSION, JOB_KINDS["MPIJob"], mpi.OLD_API_VERSIONS),
-    "PaddleJob": _Kind(paddle.API_VERSION, JOB_KINDS["PaddleJob"]),
-    "Job": _Kind(single_node.API_VERSION, JOB_KINDS["Job"]),
-    "Pod": _Kind("v1", JOB_KINDS["Job"]),
-    "TrainingJob": _Kind("persia-infra/v1", JOB_KINDS["TrainingJob"]),
-    "PersistentVolume": _Kind("v1", PersistentVolumeSpec),
-    "PersistentVolumeClaim": _Kind("v1", ClaimSpec),
-}
-_KEPT = {"Pod": ("labels", "annotations"), "PersistentVolume": ("labels",), "PersistentVolumeClaim": ("labels",)}
-"""Metadata that the object which is declared has too."""
-
+_Model = type[Job] | type[NatsClusterSpec] | type[PersistentVolumeSpec] | type[ClaimSpec]
 _Description = EnvironmentSpec | Job | NatsClusterSpec | PersistentVolumeSpec | ClaimSpec
+
+_OTHER_FORMS: tuple[tuple[ManifestForm, _Model], ...] = (
+    (ManifestForm("NatsCluster", "nats.io/v1alpha2"), NatsClusterSpec),
+    (ManifestForm("PersistentVolume", "v1", keeps=("labels",)), PersistentVolumeSpec),
+    (ManifestForm("PersistentVolumeClaim", "v1", keeps=("labels",)), ClaimSpec),
+)
+"""The supported manifests other than jobs."""
+
+
+def _forms() -> dict[str, tuple[ManifestForm, _Model]]:
+    """The manifest form and the model for each supported kind."""
+    jobs = [(form, kind) for kind in JOB_KINDS for form in kind.MANIFESTS]
+    return {form.kind: (form, model) for form, model in (*jobs, *_OTHER_FORMS)}
 
 
 @dataclass(frozen=True)
 class Described:
-    """One description, and where it was found."""
+    """One description, and the place that it was read from."""
 
     file: str
     prefix: Place
     name: str
     spec: _Description
     about_file: tuple[Problem, ...] = ()
-    """What there is to say of the document around the description."""
+    """Notes on the document that contains the description."""
     origins: Mapping[Place, Place] = field(default_factory=dict)
-    """Where the file says what the description has elsewhere."""
+    """The place of a value in the file, by its place in the description."""
 
     def notes(self) -> Iterator[Problem]:
-        """What was found worth saying, though nothing is wrong."""
+        """Notes on what was translated and what has no effect."""
         yield from self.about_file
         for place, message in self.spec.notes():
             yield Problem(self.file, dotted(traced((*self.prefix, *place), self.origins)), message)
+
+    def objects(self) -> ObjectGroup:
+        """Returns the Kubernetes objects of a manifest that is read without an environment.
+
+        Raises:
+            TypeError: The description is a whole environment, which does not consist of Kubernetes objects alone.
+        """
+        match self.spec:
+            case Job() as job:
+                return job.objects(self.name, job.namespace or "default", {})
+            case NatsClusterSpec() as nats:
+                return nats_objects(nats, self.name, nats.namespace or "default")
+            case PersistentVolumeSpec() | ClaimSpec() as storage:
+                namespace = storage.namespace or "default" if isinstance(storage, ClaimSpec) else None
+                body = {
+                    "apiVersion": "v1",
+                    "kind": storage.kind,
+                    "metadata": {**metadata(self.name, namespace, storage.labels), "labels": storage.labels},
+                    "spec": storage.as_kubernetes(),
+                }
+                return ObjectGroup(storage.kind, (KubeObject("", body),))
+        raise TypeError(f"{self.name} describes an environment")
 
 
 class _Manifest(Spec):
@@ -87,23 +100,23 @@ class _Manifest(Spec):
 
 
 def read_inputs(arguments: list[str]) -> list[Described]:
-    """Everything that the arguments of a command name.
+    """Reads everything that the arguments of a command refer to.
 
     Raises:
-        InputError: With the problems of all of them.
+        InputError: At least one of them is invalid; it contains the problems of all.
     """
-    found: list[Described] = []
+    descriptions: list[Described] = []
     problems: list[Problem] = []
     for argument in arguments:
         try:
-            found += _read(argument)
+            descriptions += _read(argument)
         except InputError as error:
             problems += error.problems
         except RecursionError:
             problems.append(Problem(argument, "", "is nested too deeply to be read"))
     if problems:
         raise InputError(problems)
-    return found
+    return descriptions
 
 
 def _read(argument: str) -> list[Described]:
@@ -115,15 +128,14 @@ def _read(argument: str) -> list[Described]:
         return [Described(shown, ("environment",), argument, load_stack(stack, shown=shown))]
     documents = read_documents(file)
     if not documents:
-        raise InputError([Problem(argument, "", "is empty; it describes nothing")])
+        raise InputError([Problem(argument, "", "is empty; add a stack or a manifest")])
     if len(documents) == 1 and isinstance(documents[0], Mapping) and "config" in documents[0]:
         name = file.name.removeprefix("Pulumi.").removesuffix(file.suffix)
         return [Described(argument, ("environment",), name, load_stack(file, shown=argument))]
-    found: list[Described] = []
-    problems: list[Problem] = []
-    groups, wrong = read_pod_groups(documents)
-    wrong += _refuse_doubled(documents)
-    problems += [Problem(argument, dotted(place), said) for place, said in wrong]
+    descriptions: list[Described] = []
+    groups, findings = read_pod_groups(documents)
+    findings += _duplicate_findings(documents)
+    problems = [Problem(argument, dotted(place), message) for place, message in findings]
     in_recipe = {index for index, document in enumerate(documents) if _is(document, stateful_set.KIND)}
     if in_recipe:
         try:
@@ -131,27 +143,27 @@ def _read(argument: str) -> list[Described]:
         except InputError as error:
             problems += error.problems
         else:
-            found.append(job)
+            descriptions.append(job)
             in_recipe |= nats
     for index, document in enumerate(documents):
         if index in in_recipe or _is(document, pod_groups.KIND):
             continue
         try:
-            found.append(_read_manifest(document, argument, document_place(documents, index), groups))
+            descriptions.append(_read_manifest(document, argument, document_place(documents, index), groups))
         except InputError as error:
             problems += error.problems
     if problems:
         raise InputError(list(dict.fromkeys(problems)))
-    return found
+    return descriptions
 
 
 def _read_recipe(documents: list[Any], file: Path, shown: str) -> tuple[Described, set[int]]:
-    """The PERSIA job that a file's StatefulSets are, and which NatsCluster went into it."""
+    """The PERSIA job that a file's StatefulSets form, and the document of the NatsCluster that became part of it."""
     recipe = read_recipe(documents, file=shown)
     name = file.name.partition(".")[0]
     problems = [
-        Problem(shown, "", f"its StatefulSets are one job, which has the file's name: {said}; rename the file")
-        for said in _name_findings(name, PersiaJobSpec)
+        Problem(shown, "", f"the StatefulSets are read as one job with the file's name: {message}; rename the file")
+        for message in _name_findings(name, PersiaJobSpec)
     ]
     notes = [Problem(shown, dotted(place), message) for place, message in recipe.notes]
     nats = set() if recipe.nats_document is None else {recipe.nats_document}
@@ -161,8 +173,8 @@ def _read_recipe(documents: list[Any], file: Path, shown: str) -> tuple[Describe
     try:
         spec = PersiaJobSpec.model_validate(data)
     except ValidationError as error:
-        found = findings_from(error, PersiaJobSpec, data)
-        problems += [Problem(shown, dotted(traced(place, recipe.origins)), message) for place, message in found]
+        findings = findings_from(error, PersiaJobSpec, data)
+        problems += [Problem(shown, dotted(traced(place, recipe.origins)), message) for place, message in findings]
         raise InputError(list(dict.fromkeys(problems))) from None
     if problems:
         raise InputError(problems)
@@ -173,96 +185,120 @@ def _name_findings(name: str, model: type[Job] | type[NatsClusterSpec]) -> list[
     try:
         ObjectMetadata(name=name)
     except ValidationError as error:
-        return [said for _, said in findings_from(error, ObjectMetadata, {"name": name})]
-    return [said for _, said in model.name_findings(name)]
+        return [message for _, message in findings_from(error, ObjectMetadata, {"name": name})]
+    return [message for _, message in model.name_findings(name)]
 
 
 def _is(document: object, kind: str) -> bool:
     return isinstance(document, Mapping) and document.get("kind") == kind
 
 
-def _refuse_doubled(documents: list[Any]) -> Iterator[Finding]:
-    """Of two objects of one kind and name, Kubernetes would keep the last."""
+def _duplicate_findings(documents: list[Any]) -> Iterator[Finding]:
+    """Objects of the same kind and name, of which Kubernetes would keep only the last."""
     seen: set[tuple[object, ...]] = set()
     for index, document in enumerate(documents):
         metadata = document.get("metadata") if isinstance(document, Mapping) else None
         if isinstance(metadata, Mapping):
-            one = tuple(str(value) for value in (document.get("kind"), metadata.get("namespace"), metadata.get("name")))
-            if one in seen:
+            parts = (document.get("kind"), metadata.get("namespace"), metadata.get("name"))
+            identity = tuple(str(part) for part in parts)
+            if identity in seen:
                 yield (
                     (*document_place(documents, index), "metadata", "name"),
-                    f"is that of another {one[0]} of this file; rename one",
+                    f"another {identity[0]} in this file has the same name, so only one would exist; rename one",
                 )
-            seen.add(one)
+            seen.add(identity)
 
 
 def _read_manifest(document: object, file: str, prefix: Place, groups: Sequence[PodGroup] = ()) -> Described:
-    if not isinstance(document, Mapping) or "kind" not in document:
-        said = f"is neither a stack (config with {CONFIG_KEY}) nor an object with a kind; known: "
-        raise InputError([Problem(file, dotted(prefix), said + ", ".join(_MANIFESTS))])
-    kind = str(document["kind"])
-    if kind not in _MANIFESTS:
-        said = f"nothing is known of this kind; {nearest(kind, list(_MANIFESTS))}"
-        raise InputError([Problem(file, dotted((*prefix, "kind")), said)])
-    known = _MANIFESTS[kind]
-    model, about = known.model, []
+    fields, form, model = _form_of(document, file, prefix)
+    problems: list[Problem] = []
+    notes: list[Problem] = []
+    manifest = None
     try:
-        manifest = _Manifest.model_validate(document)
+        manifest = _Manifest.model_validate(fields)
     except ValidationError as error:
-        raise InputError(problems_from(error, _Manifest, document, file=file, prefix=prefix)) from None
-    if manifest.api_version in known.old_versions:
-        said = (
-            f"{manifest.api_version} is served by no operator that runs on today's Kubernetes; it is declared as "
-            f"{known.version}, which reaches the workers by SSH, so the image needs an SSH server"
-        )
-        about.append(Problem(file, dotted((*prefix, "apiVersion")), said))
-    elif manifest.api_version != known.version:
-        said = f"a {kind} of this version is not known, so its fields may mean something else; write {known.version}"
-        raise InputError([Problem(file, dotted((*prefix, "apiVersion")), said)])
-    if issubclass(model, Job | NatsClusterSpec) and (wrong := _name_findings(manifest.metadata.name, model)):
-        raise InputError([Problem(file, dotted((*prefix, "metadata", "name")), said) for said in wrong])
-    is_pod = kind == "Pod"
-    data = {**manifest.spec, "kind": "Job" if is_pod else kind}
-    for group in groups:
-        if group.name == manifest.metadata.name and kind in pod_groups.KINDS_OF_JOBS:
-            data, told = group.gang(data)
-            about += [Problem(file, dotted(place), said) for place, said in told]
-    if manifest.metadata.namespace:
-        data["namespace"] = manifest.metadata.namespace
+        problems += problems_from(error, _Manifest, fields, file=file, prefix=prefix)
+    described = fields.get("spec")
+    if not isinstance(described, Mapping):
+        raise InputError(problems)
+    data = {**described, "kind": model.model_fields["kind"].default}
+    if manifest:
+        name, namespace = manifest.metadata.name, manifest.metadata.namespace
+        version = (*prefix, "apiVersion")
+        problems += [Problem(file, dotted(version), message) for message in _version_findings(manifest, form)]
+        if manifest.api_version in form.old_api_versions:
+            notes.append(Problem(file, dotted(version), f"{manifest.api_version} {form.old_version_note}"))
+        if issubclass(model, Job | NatsClusterSpec):
+            place = dotted((*prefix, "metadata", "name"))
+            problems += [Problem(file, place, message) for message in _name_findings(name, model)]
+        for group in groups if issubclass(model, Job) and model.TAKES_POD_GROUP else ():
+            if group.name == name:
+                data, about_group = group.gang(data)
+                notes += [Problem(file, dotted(place), message) for place, message in about_group]
+        if namespace:
+            data["namespace"] = namespace
+    at = (*prefix, "spec")
     try:
         spec = model.model_validate(data)
     except ValidationError as error:
-        raise InputError(problems_from(error, model, data, file=file, prefix=(*prefix, "spec"))) from None
-    for place, said in spec.as_written(spec.settings_findings()) if isinstance(spec, Job) else ():
-        problem = Problem(file, dotted((*prefix, "spec", *place)), said)
-        if place[-1] != "profile":
-            raise InputError([problem])
-        about.append(replace(problem, message="belongs to an environment; this file is read without its values"))
-    about += [Problem(file, dotted((*prefix, *place)), said) for place, said in _left_out(manifest, spec)]
-    return Described(file, (*prefix, "spec"), manifest.metadata.name, _labelled(spec, manifest), tuple(about))
+        raise InputError([*problems, *problems_from(error, model, data, file=file, prefix=at)]) from None
+    if isinstance(spec, Job):
+        findings = spec.as_written(spec.settings_findings())
+        problems += [Problem(file, dotted((*at, *place)), message) for place, message in findings]
+        without_values = "names a profile of an environment; this file is read without the profile's values"
+        profiles = spec.as_written(spec.unknown_profiles())
+        notes += [Problem(file, dotted((*at, *place)), without_values) for place, _ in profiles]
+    if problems or manifest is None:
+        raise InputError(problems)
+    notes += [Problem(file, dotted((*prefix, *place)), message) for place, message in _left_out(manifest, form, spec)]
+    return Described(file, at, manifest.metadata.name, _labelled(spec, manifest, form), tuple(notes))
 
 
-def _left_out(manifest: _Manifest, spec: _Description) -> Iterator[Finding]:
-    """What of a manifest has no effect when its file is read by itself."""
-    for place, said in manifest.metadata.notes(kept=_KEPT.get(manifest.kind, ())):
-        yield ("metadata", *place), said
+def _form_of(document: object, file: str, prefix: Place) -> tuple[Mapping[str, Any], ManifestForm, _Model]:
+    forms = _forms()
+    if not isinstance(document, Mapping):
+        message = (
+            f"is neither a stack (config with {CONFIG_KEY}) nor a Kubernetes object; write one of {', '.join(forms)}"
+        )
+        raise InputError([Problem(file, dotted(prefix), message)])
+    if "kind" not in document:
+        message = f"has no 'kind', and no config with {CONFIG_KEY} either; write one of {', '.join(forms)}"
+        raise InputError([Problem(file, dotted(prefix), message)])
+    kind = str(document["kind"])
+    if kind not in forms:
+        message = f"{kind!r} is not a supported kind; {nearest(kind, list(forms))}"
+        raise InputError([Problem(file, dotted((*prefix, "kind")), message)])
+    return document, *forms[kind]
+
+
+def _version_findings(manifest: _Manifest, form: ManifestForm) -> Iterator[str]:
+    if manifest.api_version not in (form.api_version, *form.old_api_versions):
+        yield (
+            f"{manifest.api_version!r} is not a supported version of {form.kind}, so its fields may mean something "
+            f"else; write {form.api_version}"
+        )
+
+
+def _left_out(manifest: _Manifest, form: ManifestForm, spec: _Description) -> Iterator[Finding]:
+    """Notes on the parts of a manifest that have no effect without an environment."""
+    for place, message in manifest.metadata.notes(kept=form.keeps):
+        yield ("metadata", *place), message
     if manifest.status:
         yield ("status",), STATUS_LEFT_OUT
-    said = "belongs to an environment; this file is read without it, so any node with room will do"
+    message = "names a pool of an environment; this file is read without one, so the pods may run on any node"
     pools: list[Finding] = []
     if isinstance(spec, Job):
-        pools += spec.as_written(((*load.place, "pool"), said) for load in spec.workloads() if load.pool)
+        pools += spec.as_written(((*load.place, "pool"), message) for load in spec.workloads() if load.pool)
     elif isinstance(spec, NatsClusterSpec) and spec.pool:
-        pools.append((("pool",), said))
-    yield from ((("spec", *place), said) for place, said in dict.fromkeys(pools))
+        pools.append((("pool",), message))
+    yield from ((("spec", *place), text) for place, text in dict.fromkeys(pools))
 
 
-def _labelled(spec: _Description, manifest: _Manifest) -> _Description:
-    """The description with what its kind keeps of the metadata."""
+def _labelled(spec: _Description, manifest: _Manifest, form: ManifestForm) -> _Description:
+    """The description with the metadata that its kind keeps."""
     metadata = manifest.metadata
-    if manifest.kind == "Pod" and isinstance(spec, SingleNodeJobSpec) and (metadata.labels or metadata.own_annotations):
-        kept = TemplateMetadata(labels=metadata.labels, annotations=metadata.own_annotations)
-        return spec.model_copy(update={"template": spec.template.model_copy(update={"metadata": kept})})
+    if isinstance(spec, Job) and form.keeps:
+        return spec.with_manifest_metadata(metadata.labels, metadata.own_annotations)
     if isinstance(spec, PersistentVolumeSpec | ClaimSpec):
         return spec.model_copy(update={"labels": metadata.labels})
     return spec

@@ -1,4 +1,4 @@
-"""The metadata of a manifest, written by hand or printed by `kubectl get -o yaml`, and what becomes of it here."""
+"""The metadata of a manifest, which was written by hand or printed by `kubectl get -o yaml`."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from persia_infra.spec.base import DnsLabel, Finding, Spec
 
-STATUS_LEFT_OUT = "has no effect: Kubernetes writes it"
+STATUS_LEFT_OUT = "has no effect: Kubernetes sets it"
 _WRITTEN_BY_KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
 _WRITTEN_BY_SERVER = (
     "uid",
@@ -22,12 +22,12 @@ _WRITTEN_BY_SERVER = (
 
 
 def without_nulls(data: Any) -> Any:  # noqa: ANN401
-    """A mapping without the keys that say nothing: to Kubernetes, null is the same as absent."""
+    """A mapping without null values, which Kubernetes treats as absent; any other value unchanged."""
     return {key: value for key, value in data.items() if value is not None} if isinstance(data, Mapping) else data
 
 
 class ObjectMetadata(Spec):
-    """What an object is called and labelled with, and what the cluster has noted on it."""
+    """The name, labels and annotations of an object, and the fields that the API server sets."""
 
     name: DnsLabel
     namespace: DnsLabel | None = None
@@ -46,18 +46,18 @@ class ObjectMetadata(Spec):
 
     @property
     def own_annotations(self) -> dict[str, str]:
-        """Those that somebody wrote by hand."""
+        """The annotations without those that kubectl adds."""
         return {key: value for key, value in self.annotations.items() if key != _WRITTEN_BY_KUBECTL}
 
     def notes(self, *, kept: Collection[str] = ()) -> Iterator[Finding]:
-        """What is left out of it; `kept` names what is not."""
+        """Notes on the fields that are left out; `kept` names fields that are not."""
         if self.labels and "labels" not in kept:
-            yield ("labels",), "is left out: the objects that are declared have labels of their own"
+            yield ("labels",), "is left out: the declared objects have labels of their own"
         if self.own_annotations and "annotations" not in kept:
-            yield ("annotations",), "is left out: nothing that is declared has them"
+            yield ("annotations",), "is left out: the declared objects have no annotations from the manifest"
         written = [type(self).model_fields[name].alias or name for name in _WRITTEN_BY_SERVER if getattr(self, name)]
         if self.annotations != self.own_annotations:
             written.append(f"the annotation {_WRITTEN_BY_KUBECTL}")
         if written:
-            belong = "belongs" if len(written) == 1 else "belong"
-            yield (), f"{', '.join(written)} {belong} to the object that was printed, and not to a new one; left out"
+            reason = "is left out: it belongs" if len(written) == 1 else "are left out: they belong"
+            yield (), f"{', '.join(written)} {reason} to the existing object, not to a new one"

@@ -1,7 +1,7 @@
-"""StatefulSets of PERSIA's first Google Cloud recipe, with the role names of 2021, read as one PersiaJob.
+"""Reads the StatefulSets of PERSIA's first Google Cloud recipe, with the role names of 2021, as one PersiaJob.
 
-Each of them runs a launch script that is on shared storage and not in the manifest. Here the roles are started by
-persia-launcher instead, with the paths that the containers' variables name or, failing that, the recipe's own.
+Each of them runs a launch script on shared storage, which is not in the manifest. Here the roles are started by
+persia-launcher instead, with the paths from the containers' variables or, if these are missing, the recipe's own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ _NATS = ("PERSIA_NATS_IP", "PERSIA_NATS_URL")
 
 @dataclass
 class Recipe:
-    """The PersiaJob that the documents of one file add up to."""
+    """The PersiaJob that the documents of one file form."""
 
     spec: dict[str, Any] = field(
         default_factory=lambda: {"kind": "PersiaJob", "restartPolicy": "Always", "persiaEnv": {}}
@@ -65,20 +65,20 @@ class Recipe:
     namespace: str | None = None
     notes: list[Finding] = field(default_factory=list)
     nats_document: int | None = None
-    """The NatsCluster that the roles use, which becomes the job's own."""
+    """The index of the NatsCluster that the roles use, which becomes the job's own."""
     origins: dict[Place, Place] = field(default_factory=dict)
-    """Where in the file each part of the job was said."""
+    """The place of a value in the file, by its place in the job."""
 
 
 def read_recipe(documents: Sequence[Any], *, file: str = "") -> Recipe:
-    """Puts the StatefulSets among `documents`, and the NatsCluster they use, together.
+    """Combines the StatefulSets among `documents` and the NatsCluster that they use.
 
     Raises:
-        InputError: A StatefulSet is no role of PERSIA, or says what cannot be kept.
+        InputError: A StatefulSet is not a role of PERSIA, or has fields that a PersiaJob cannot represent.
     """
     recipe = Recipe()
-    found: list[Finding] = []
-    said: dict[Finding, list[int]] = {}
+    findings: list[Finding] = []
+    notes: dict[Finding, list[int]] = {}
     for index, document in enumerate(documents):
         if not isinstance(document, Mapping) or document.get("kind") != KIND:
             continue
@@ -86,16 +86,16 @@ def read_recipe(documents: Sequence[Any], *, file: str = "") -> Recipe:
         try:
             described = StatefulSet.model_validate(document)
         except ValidationError as error:
-            found += [((*at, *place), message) for place, message in findings_from(error, StatefulSet, document)]
+            findings += [((*at, *place), message) for place, message in findings_from(error, StatefulSet, document)]
             continue
         reader = _Role(described, at, recipe)
-        found += [((*at, *place), message) for place, message in reader.read()]
+        findings += [((*at, *place), message) for place, message in reader.read()]
         for note in dict.fromkeys(reader.notes):
-            said.setdefault(note, []).append(index)
-    found += _take_nats(recipe, documents)
-    if found:
-        raise InputError([Problem(file, dotted(place), message) for place, message in found])
-    in_order = sorted(said.items(), key=lambda one: len(one[1]))
+            notes.setdefault(note, []).append(index)
+    findings += _take_nats(recipe, documents)
+    if findings:
+        raise InputError([Problem(file, dotted(place), message) for place, message in findings])
+    in_order = sorted(notes.items(), key=lambda note: len(note[1]))
     recipe.notes[:0] = [((*document_place(documents, *where), *place), text) for (place, text), where in in_order]
     _fill_in_paths(recipe)
     return recipe
@@ -110,14 +110,14 @@ def _fill_in_paths(recipe: Recipe) -> None:
             continue
         if name not in paths:
             paths[name] = usual
-            recipe.notes.append(((), f"{name} is in the launch script, not in the manifest; taken as {usual}"))
+            recipe.notes.append(((), f"{name} is set in the launch script, not in the manifest; {usual} is assumed"))
         for role in readers:
             if not _is_mounted(paths[name], recipe.spec[role]):
                 unmounted.setdefault(str(PurePosixPath(paths[name]).parent), []).append(role)
     for folder, roles in unmounted.items():
         whose = ", ".join(dict.fromkeys(roles))
-        said = f"no volume is mounted over {folder} in {whose}, so its files must be in the image; else mount one"
-        recipe.notes.append(((), said))
+        note = f"no volume is mounted at {folder} in {whose}; mount one unless the image contains the files"
+        recipe.notes.append(((), note))
 
 
 def _is_mounted(path: str, role: Mapping[str, Any]) -> bool:
@@ -125,7 +125,7 @@ def _is_mounted(path: str, role: Mapping[str, Any]) -> bool:
 
 
 def _take_nats(recipe: Recipe, documents: Sequence[Any]) -> Iterator[Finding]:
-    """The cluster that the roles' variables name, when it is described in the same file, becomes the job's own."""
+    """Makes the NatsCluster that the roles' variables name the job's own, if it is in the same file."""
     url = next((entry["value"] for entry in recipe.spec.get("env", [])), "")
     host = url.removeprefix("nats://").partition(":")[0].partition(".")[0]
     if not host:
@@ -141,14 +141,14 @@ def _take_nats(recipe: Recipe, documents: Sequence[Any]) -> Iterator[Finding]:
         if recipe.namespace and namespace != recipe.namespace:
             yield (
                 (*at, "metadata", "namespace"),
-                "is not the roles', but their NATS goes where they are; make them equal",
+                "differs from the namespace of the roles, but a job and its NATS share one; make them equal",
             )
         recipe.namespace = namespace
         recipe.nats_document = index
         recipe.spec["nats"] = dict(spec)
         recipe.origins["nats",] = (*at, "spec")
         del recipe.spec["env"], recipe.origins["env",]
-        recipe.notes.append((at, f"the NatsCluster {host} is only for these roles; it becomes the job's own NATS"))
+        recipe.notes.append((at, f"the NatsCluster {host} is used by these roles and becomes the job's own NATS"))
         return
 
 
@@ -160,19 +160,19 @@ class _Role:
         self.notes: list[Finding] = []
 
     def read(self) -> Iterator[Finding]:
-        """Adds the role to the recipe; what cannot be kept is yielded."""
+        """Adds the role to the recipe, and yields what a PersiaJob cannot represent."""
         described, spec = self._described, self._recipe.spec
         name = described.metadata.name
         yield from described.findings()
         role = next((_ROLE_WORDS[word] for word in (*reversed(described.words), name) if word in _ROLE_WORDS), None)
         if role is None:
             near = nearest(name, ["trainer", "data-compose", "middleware", "emb-server"])
-            yield ("metadata", "name"), f"nothing says which role of PERSIA this is; {near}"
+            yield ("metadata", "name"), f"does not tell which role of PERSIA this is; {near}"
             return
         if role in spec:
-            yield ("metadata", "name"), f"is a second StatefulSet of the role {role}; keep one"
+            yield ("metadata", "name"), f"is a second StatefulSet of the role {role}; remove one"
             return
-        self.notes.append((("metadata", "name"), f"the StatefulSet {name} is taken as the role {role}"))
+        self.notes.append((("metadata", "name"), f"the StatefulSet {name} was read as the role {role}"))
         self.notes += described.notes()
         spec[role] = {
             "replicas": described.spec.replicas,
@@ -202,12 +202,15 @@ class _Role:
             elif name == "REPLICA_SIZE" and value != str(described["replicas"]):
                 yield (
                     (*place, "value"),
-                    f"says {value} but replicas is {described['replicas']}, so the role would wait for pods that never "
-                    "come, or ignore some; make them equal",
+                    f"is {value} but replicas is {described['replicas']}, so the role would wait for pods that do not "
+                    "exist, or ignore some; make them equal",
                 )
             elif name in _RECIPE_PATHS and value:
                 if self._recipe.spec["persiaEnv"].setdefault(name, value) != value:
-                    yield (*place, "value"), f"{name} has another value in another role; a job has one"
+                    yield (
+                        (*place, "value"),
+                        f"{name} has a different value in another role, but a job has only one; make them equal",
+                    )
                 self._came_from(("persiaEnv", name), (*place, "value"))
             elif name in _NATS and value:
                 yield from self._share_nats(name, value, place)
@@ -215,47 +218,50 @@ class _Role:
                 self._came_from((role, "env", len(kept)), place)
                 kept.append(variable.model_dump(by_alias=True, exclude_unset=True))
             if name == "PERSIA_PORT":
-                said = "PERSIA_PORT has no effect: persia-launcher starts the role on PERSIA's own port"
-                self.notes.append(((*CONTAINER, "env"), said))
+                note = "PERSIA_PORT has no effect: persia-launcher starts the role on PERSIA's own port"
+                self.notes.append(((*CONTAINER, "env"), note))
         if role == "nnWorker" and "nprocPerNode" not in described:
             yield (
                 (*CONTAINER, "env"),
-                "says no NPROC_PER_NODE, so nobody can tell how many processes train on each node; add it",
+                "lacks NPROC_PER_NODE, the number of processes that train on each node; add it",
             )
         if kept:
             described["env"] = kept
 
     def _share_nats(self, name: str, url: str, place: Place) -> Iterator[Finding]:
         if name == "PERSIA_NATS_IP":
-            said = "PERSIA_NATS_IP is read by no PERSIA since December 2021; taken as PERSIA_NATS_URL"
-            self.notes.append(((*CONTAINER, "env"), said))
+            note = "PERSIA has not read PERSIA_NATS_IP since December 2021; it was read as PERSIA_NATS_URL"
+            self.notes.append(((*CONTAINER, "env"), note))
         shared = self._recipe.spec.setdefault("env", [{"name": "PERSIA_NATS_URL", "value": url}])
         self._came_from(("env",), (*place, "value"))
         if shared[0]["value"] != url:
-            said = "is another NATS than the other roles use, so they would not find each other; write one"
-            yield (*place, "value"), said
+            message = "differs from the NATS of the other roles, so they would not find each other; make them equal"
+            yield (*place, "value"), message
 
     def _share_namespace(self) -> Iterator[Finding]:
         namespace = self._described.metadata.namespace
         if namespace and self._recipe.namespace not in (None, namespace):
-            yield ("metadata", "namespace"), "differs from the other roles', but a job is in one; make them equal"
+            yield (
+                ("metadata", "namespace"),
+                "differs from the other roles', but a job has only one namespace; make them equal",
+            )
         self._recipe.namespace = self._recipe.namespace or namespace
 
     def _share_pull_policy(self) -> Iterator[Finding]:
         place = (*CONTAINER, "imagePullPolicy")
         policy = self._described.container.image_pull_policy
         if policy and self._recipe.spec.setdefault("imagePullPolicy", policy) != policy:
-            yield place, "differs from the other roles', but a PersiaJob has one for all; make them equal"
+            yield place, "differs from the other roles', but a PersiaJob has only one; make them equal"
         self._came_from(("imagePullPolicy",), place)
 
     def _share_volumes(self) -> Iterator[Finding]:
         shared = self._recipe.spec.setdefault("volumes", [])
         for index, volume in enumerate(self._described.pod.volumes):
-            one = volume.model_dump(by_alias=True, exclude_unset=True)
+            dumped = volume.model_dump(by_alias=True, exclude_unset=True)
             same = [other for other in shared if other["name"] == volume.name]
             if not same:
                 self._came_from(("volumes", len(shared)), (*POD, "volumes", index))
-                shared.append(one)
-            elif same[0] != one:
+                shared.append(dumped)
+            elif same[0] != dumped:
                 place = (*POD, "volumes", index)
-                yield place, "differs from the other roles' volume of this name; rename one of them"
+                yield place, "differs from another role's volume of the same name; rename one of them"

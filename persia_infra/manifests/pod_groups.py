@@ -1,6 +1,6 @@
-"""PodGroups of Volcano's that stand beside the jobs of a file.
+"""Reads Volcano PodGroups that are in the same file as jobs.
 
-No operator links the two by itself, so the job of the group's name is declared as a gang, in the group's queue.
+No operator links the two by itself, so the job with the group's name is declared as a gang, in the group's queue.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,46 +9,46 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from persia_infra.jobs import JOB_KINDS
 from persia_infra.manifests.metadata import ObjectMetadata
-from persia_infra.operators.volcano_kinds import PodGroupSpec
+from persia_infra.operators.volcano.kinds import PodGroupSpec
 from persia_infra.spec.base import Finding, Place, Spec
 from persia_infra.spec.errors import document_place, findings_from
 
 KIND = "PodGroup"
-KINDS_OF_JOBS = ("PaddleJob", "MPIJob")
 
 
 class _Document(Spec):
     api_version: Literal["scheduling.volcano.sh/v1beta1"]
     kind: Literal["PodGroup"]
     metadata: ObjectMetadata
-    spec: PodGroupSpec = PodGroupSpec()
+    spec: PodGroupSpec = PodGroupSpec.defaults()
     status: Any = Field(default=None)
 
 
 @dataclass(frozen=True)
 class PodGroup:
-    """A group, and where in the file it is."""
+    """A PodGroup and its place in the file."""
 
     place: Place
     name: str
     spec: PodGroupSpec
 
     def gang(self, job: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
-        """The job's description as a gang, and what there is to say of the group."""
-        told = [(self.place, "groups no pods by itself; the job of its name is declared with gang: true instead")]
+        """Returns the job's description as a gang, and notes on the group."""
+        notes = [(self.place, "has no effect by itself; the job with its name is declared with gang: true instead")]
         for name, field in PodGroupSpec.model_fields.items():
             if name != "queue" and getattr(self.spec, name) is not None:
-                said = "is left out: the job's own count and pods decide"
-                told.append(((*self.place, "spec", field.alias or name), said))
+                note = "is left out: it follows from the pods of the job"
+                notes.append(((*self.place, "spec", field.alias or name), note))
         queue = {"queue": self.spec.queue} if self.spec.queue else {}
-        return {**job, **queue, "gang": True}, told
+        return {**job, **queue, "gang": True}, notes
 
 
 def read_pod_groups(documents: Sequence[Any]) -> tuple[list[PodGroup], list[Finding]]:
-    """The groups among a file's documents, and what is wrong with them."""
+    """Returns the PodGroups among a file's documents, and findings about them."""
     groups: list[PodGroup] = []
-    wrong: list[Finding] = []
+    findings: list[Finding] = []
     for index, document in enumerate(documents):
         if not isinstance(document, Mapping) or document.get("kind") != KIND:
             continue
@@ -56,25 +56,26 @@ def read_pod_groups(documents: Sequence[Any]) -> tuple[list[PodGroup], list[Find
         try:
             read = _Document.model_validate(document)
         except ValidationError as error:
-            wrong += [((*place, *at), said) for at, said in findings_from(error, _Document, document)]
+            findings += [((*place, *at), message) for at, message in findings_from(error, _Document, document)]
             continue
         groups.append(PodGroup(place, read.metadata.name, read.spec))
-        wrong += _mismatches(groups[-1], documents)
-    return groups, wrong
+        findings += _mismatches(groups[-1], documents)
+    return groups, findings
 
 
 def _mismatches(group: PodGroup, documents: Sequence[Any]) -> Iterator[Finding]:
-    jobs = [one for one in documents if isinstance(one, Mapping) and one.get("kind") in KINDS_OF_JOBS]
-    meant = [one for one in jobs if _said(one, "metadata", "name") == group.name]
-    if not meant:
-        said = "no job of this file has its name, so it would group no pods; write gang: true in the job instead"
-        yield (*group.place, "metadata", "name"), said
-    for job in meant:
-        queue = _said(job, "spec", "queue")
+    kinds = {form.kind for job in JOB_KINDS if job.TAKES_POD_GROUP for form in job.MANIFESTS}
+    jobs = [document for document in documents if isinstance(document, Mapping) and document.get("kind") in kinds]
+    namesakes = [job for job in jobs if _value(job, "metadata", "name") == group.name]
+    if not namesakes:
+        message = "no job in this file has this name, so it would have no effect; write gang: true in the job instead"
+        yield (*group.place, "metadata", "name"), message
+    for job in namesakes:
+        queue = _value(job, "spec", "queue")
         if queue and group.spec.queue and queue != group.spec.queue:
-            yield (*group.place, "spec", "queue"), "is another queue than the job's own; keep one of them"
+            yield (*group.place, "spec", "queue"), "differs from the job's own queue; remove one of them"
 
 
-def _said(document: Mapping[str, Any], part: str, key: str) -> object:
-    found = document.get(part)
-    return found.get(key) if isinstance(found, Mapping) else None
+def _value(document: Mapping[str, Any], section: str, key: str) -> object:
+    values = document.get(section)
+    return values.get(key) if isinstance(values, Mapping) else None

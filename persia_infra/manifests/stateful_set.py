@@ -1,15 +1,15 @@
-"""A StatefulSet's manifest, as far as a role of PERSIA is read from it, and what of it is left out."""
+"""The manifest of a StatefulSet that is read as a role of PERSIA, and notes on what is left out of it."""
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_snake
 
-from persia_infra.kube.pod_templates import Affinity, PodSecurity, TemplateMetadata, Toleration
-from persia_infra.kube.pods import EnvVar, Resources, Volume, VolumeMount
+from persia_infra.kube.pod_templates import Container, PodSpec, PodTemplate
+from persia_infra.kube.types.base import KubeType
 from persia_infra.manifests.metadata import STATUS_LEFT_OUT, ObjectMetadata, without_nulls
-from persia_infra.spec.base import DnsLabel, Finding, Place, Spec
+from persia_infra.spec.base import Finding, Place, Spec
 from persia_infra.spec.errors import nearest
 
 API_VERSION, KIND = "apps/v1", "StatefulSet"
@@ -23,77 +23,44 @@ _FILLED_IN_BY_KUBERNETES: Mapping[str, Any] = {
     "terminationMessagePath": "/dev/termination-log",
     "terminationMessagePolicy": "File",
 }
+_KEPT_OF_POD = frozenset(
+    (
+        *("containers", "volumes", "restart_policy", "node_selector", "tolerations", "affinity"),
+        *("service_account_name", "priority_class_name", "security_context"),
+    )
+)
+_KEPT_OF_CONTAINER = frozenset(
+    ("name", "image", "image_pull_policy", "command", "args", "env", "ports", "resources", "volume_mounts")
+)
 _LEFT_OUT = {
     "serviceName": "is left out: each role has a headless Service of its own",
-    "selector": "is left out: the objects that are declared have labels of their own",
+    "selector": "is left out: the declared objects have labels of their own",
     "podManagementPolicy": "is left out: all pods of a role start at once",
     "updateStrategy": "is left out: the pods of a role are replaced one after the other",
-    "revisionHistoryLimit": "is left out: a PersiaJob has no word for it",
-    "minReadySeconds": "is left out: a PersiaJob has no word for it",
+    "revisionHistoryLimit": "is left out: a PersiaJob has no field for it",
+    "minReadySeconds": "is left out: a PersiaJob has no field for it",
     "persistentVolumeClaimRetentionPolicy": "is left out: the pods have no disks of their own",
-    "ordinals": "is left out: PERSIA counts its pods from 0",
+    "ordinals": "is left out: PERSIA numbers its pods from 0",
 }
 
 
 class _Part(Spec):
-    """Keys beyond those that are kept are collected, and refused in words of their own."""
+    """A part of the manifest; unknown keys are collected, so that each can be refused with its own message."""
 
     model_config = ConfigDict(extra="allow")
 
     _dropping_nulls = model_validator(mode="before")(without_nulls)
 
-    def others(self) -> Iterator[tuple[str, list[str]]]:
-        """Keys that are not kept, each with those that are."""
+    def unknown_keys(self) -> Iterator[Finding]:
+        """Yields the keys that a StatefulSet does not have."""
         known = sorted(field.alias or name for name, field in type(self).model_fields.items())
-        for key, value in (self.model_extra or {}).items():
-            if _FILLED_IN_BY_KUBERNETES.get(key) != value:
-                yield key, known
-
-
-class Container(_Part):
-    """The only one of a role's pods."""
-
-    name: str = ""
-    image: str | None = None
-    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = None
-    command: list[str] = Field(default=[])
-    args: list[str] = Field(default=[])
-    env: list[EnvVar] = Field(default=[])
-    ports: list[Any] = Field(default=[])
-    resources: Resources = Resources()
-    volume_mounts: list[VolumeMount] = Field(default=[])
-
-
-def _one(containers: list[Container]) -> list[Container]:
-    if len(containers) != 1:
-        raise ValueError("must be one container, which runs the role; move or remove the others")
-    return containers
-
-
-class Pod(_Part):
-    """How a role's pods are run."""
-
-    containers: Annotated[list[Container], AfterValidator(_one)]
-    volumes: list[Volume] = Field(default=[])
-    restart_policy: Literal["Always"] | None = None
-    node_selector: dict[str, str] = Field(default={})
-    tolerations: list[Toleration] = Field(default=[])
-    affinity: Affinity | None = None
-    service_account_name: DnsLabel | None = None
-    priority_class_name: DnsLabel | None = None
-    security_context: PodSecurity | None = None
-
-
-class _Template(Spec):
-    metadata: TemplateMetadata = TemplateMetadata()
-    spec: Pod
-
-    _dropping_nulls = model_validator(mode="before")(without_nulls)
+        for key in self.model_extra or {}:
+            yield (key,), f"is not a key of a StatefulSet; {nearest(key, known)}"
 
 
 class _StatefulSetSpec(_Part):
     replicas: int = Field(default=1, ge=0)
-    template: _Template
+    template: PodTemplate
     volume_claim_templates: list[Any] = Field(default=[])
     service_name: Any = None
     selector: Any = None
@@ -106,7 +73,7 @@ class _StatefulSetSpec(_Part):
 
 
 class StatefulSet(_Part):
-    """One document."""
+    """A StatefulSet."""
 
     api_version: str
     kind: Literal["StatefulSet"]
@@ -115,57 +82,67 @@ class StatefulSet(_Part):
     status: Any = None
 
     @property
-    def pod(self) -> Pod:
-        """What its template makes."""
+    def pod(self) -> PodSpec:
+        """The pod that its template describes."""
         return self.spec.template.spec
 
     @property
     def container(self) -> Container:
-        """What runs in each pod."""
+        """The container that runs in each pod."""
         return self.pod.containers[0]
 
     @property
     def words(self) -> list[str]:
-        """What the container is started with."""
+        """The command and arguments of the container."""
         return [*self.container.command, *self.container.args]
 
     def findings(self) -> Iterator[Finding]:
-        """What cannot be kept, and what nobody knows."""
+        """Yields unknown keys, and fields that a PersiaJob cannot represent."""
         if self.api_version != API_VERSION:
-            yield ("apiVersion",), f"a StatefulSet of this version is not known; write {API_VERSION}"
-        parts: list[tuple[Place, _Part]] = [((), self), (("spec",), self.spec)]
-        for place, part in parts:
-            for key, known in part.others():
-                yield (*place, key), f"is no key of a StatefulSet; {nearest(key, known)}"
-        for place, part in ((POD, self.pod), (CONTAINER, self.container)):
-            for key, known in part.others():
-                yield (*place, key), f"is not kept in a PersiaJob; {nearest(key, known)}"
+            yield ("apiVersion",), f"is not a supported version of StatefulSet; write {API_VERSION}"
+        yield from self.unknown_keys()
+        yield from ((("spec", *place), message) for place, message in self.spec.unknown_keys())
+        yield from _not_kept(self.pod, _KEPT_OF_POD, POD)
+        yield from _not_kept(self.container, _KEPT_OF_CONTAINER, CONTAINER)
+        if len(self.pod.containers) != 1:
+            yield (*POD, "containers"), "must have exactly one container, which runs the role; remove the others"
+        if self.pod.restart_policy not in (None, "Always"):
+            yield (*POD, "restartPolicy"), "must be Always in a StatefulSet; write Always or remove it"
         if self.spec.volume_claim_templates:
             yield (
                 ("spec", "volumeClaimTemplates"),
-                "a PersiaJob has no disks that outlive their pods; mount a volume instead, such as one with ephemeral",
+                "a PersiaJob has no disks that outlive their pods; mount a volume instead, such as an ephemeral one",
             )
 
     def notes(self) -> Iterator[Finding]:
-        """What is left out, though the role runs without it."""
-        for place, said in self.metadata.notes():
-            yield ("metadata", *place), said
-        for key, said in _LEFT_OUT.items():
+        """Yields notes on fields that are left out, because the role runs without them."""
+        for place, message in self.metadata.notes():
+            yield ("metadata", *place), message
+        for key, message in _LEFT_OUT.items():
             if getattr(self.spec, to_snake(key)):
-                yield ("spec", key), said
+                yield ("spec", key), message
         template = self.spec.template.metadata
         if template.labels:
             yield ("spec", "template", "metadata", "labels"), _LEFT_OUT["selector"]
         if template.annotations:
-            said = "is left out: a PersiaJob has no word for the annotations of its pods"
-            yield ("spec", "template", "metadata", "annotations"), said
+            message = "is left out: a PersiaJob has no field for the annotations of its pods"
+            yield ("spec", "template", "metadata", "annotations"), message
         if self.container.ports:
-            yield (*CONTAINER, "ports"), "is left out: the ports of a role are PERSIA's own"
+            yield (*CONTAINER, "ports"), "is left out: PERSIA determines the ports of a role"
         if script := next((word for word in self.words if word.endswith(".sh")), None):
-            said = f"{script} is not run: persia-launcher starts the role with the same settings"
-            yield (*CONTAINER, "command" if script in self.container.command else "args"), said
+            message = f"{script} is not run: persia-launcher starts the role with the same settings"
+            yield (*CONTAINER, "command" if script in self.container.command else "args"), message
         elif self.words:
-            said = "is not run as it is: persia-launcher starts the role"
-            yield (*CONTAINER, "command" if self.container.command else "args"), said
+            message = "is not run: persia-launcher starts the role instead"
+            yield (*CONTAINER, "command" if self.container.command else "args"), message
         if self.status:
             yield ("status",), STATUS_LEFT_OUT
+
+
+def _not_kept(part: KubeType, kept: Collection[str], place: Place) -> Iterator[Finding]:
+    aliases = {name: field.alias or name for name, field in type(part).model_fields.items()}
+    known = sorted(aliases[name] for name in kept)
+    for name in sorted(part.model_fields_set - set(kept)):
+        key = aliases[name]
+        if _FILLED_IN_BY_KUBERNETES.get(key) != getattr(part, name):
+            yield (*place, key), f"has no counterpart in a PersiaJob; {nearest(key, known)}"

@@ -1,4 +1,4 @@
-"""One real control plane for all of these tests; what is not built yet is built first."""
+"""One real control plane for all of these tests; missing programs are built first."""
 
 import gc
 import sys
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from persia_infra.operators import operator_programs
 from persia_infra.rehearsal import toolchain
 from persia_infra.rehearsal.control_plane import ControlPlane
-from persia_infra.rehearsal.operator_processes import KNOWN, OperatorProcesses
-from persia_infra.rehearsal.operator_tools import MPI_OPERATOR_BEFORE, ensure_operators
+from persia_infra.rehearsal.operator_processes import OperatorProcesses
 from persia_infra.rehearsal.provider.kubernetes import Kubernetes
 from persia_infra.rehearsal.provider.server import ProviderServer
 from persia_infra.rehearsal.rehearse import Rehearsal
@@ -19,13 +19,15 @@ from persia_infra.rehearsal.toolchain import Toolchain
 from tests.support.cluster_access import kubectl, node
 from tests.support.operator_stack import OperatorStack
 from tests.support.provider_project import NODE_LABELS, Project
+from tests.support.tools import ensure_operator_tools
 
 
 @pytest.fixture(autouse=True)
 def collect_garbage_between_tests() -> Iterator[None]:
-    """The SDK leaves the coroutine of a failed inline program behind.
+    """Collects garbage only between tests.
 
-    Python 3.11 may crash a compilation during which such a one is collected, so that happens only here.
+    The SDK leaves the coroutine of a failed inline program behind, and Python 3.11 may crash if it collects such a
+    coroutine while it compiles a module.
     """
     gc.disable()
     yield
@@ -47,19 +49,19 @@ def control_plane(tools: Toolchain) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="session")
 def rehearsal(control_plane: ControlPlane, tools: Toolchain) -> Rehearsal:
-    """The simulated cloud on the shared control plane: one GKE cluster at a time, so a test destroys its own."""
+    """The simulated cloud on the shared control plane; it has one GKE cluster at a time, so tests destroy theirs."""
     return Rehearsal(control_plane, tools)
 
 
 @pytest.fixture(scope="session")
 def operator_tools() -> Toolchain:
-    """The operators' own programs, built first where they are not yet."""
-    return ensure_operators(lambda line: print(line, file=sys.stderr, flush=True), also=(MPI_OPERATOR_BEFORE,))
+    """The programs of the operators; missing ones are built first."""
+    return ensure_operator_tools(lambda line: print(line, file=sys.stderr, flush=True))
 
 
 @pytest.fixture(scope="module")
 def kubernetes_port(control_plane: ControlPlane) -> Iterator[int]:
-    """Of the simulated package, which runs in this process and finds the cluster by its variables."""
+    """The port of the simulated kubernetes package, which runs in this process."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("PATH", "KUBECONFIG"):
             patch.setenv(name, control_plane.environment[name])
@@ -70,7 +72,7 @@ def kubernetes_port(control_plane: ControlPlane) -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def operator_node(control_plane: ControlPlane) -> Iterator[None]:
-    """For what operators deploy."""
+    """A node that is large enough for everything that operators deploy."""
     with node(control_plane, "operator-probe", cpu="200", memory="1000Gi", pods="250"):
         yield
 
@@ -83,15 +85,14 @@ def operator_stack(
     operator_tools: Toolchain,
     operator_node: None,  # noqa: ARG001
 ) -> Iterator[OperatorStack]:
-    """Destroyed after the module, its operators still running; then these end as well."""
-    processes = OperatorProcesses(control_plane, operator_tools)
+    """A stack that is destroyed after the module while its operators still run; then they end too."""
+    processes = OperatorProcesses(control_plane, operator_tools, operator_programs())
     stack = OperatorStack(tmp_path_factory.mktemp("stack"), control_plane, kubernetes_port, processes)
     try:
         yield stack
         stack.destroy()
     finally:
-        for name in KNOWN:
-            processes.stop(name)
+        processes.stop_all()
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,7 @@ def project(
     kubernetes_port: int,
     provider_node: None,  # noqa: ARG001
 ) -> Iterator[Project]:
-    """What a test leaves behind goes with its namespace."""
+    """A project with its own namespace, which is deleted after the test."""
     project = Project(tmp_path, control_plane, kubernetes_port)
     yield project
     kubectl(control_plane, "delete", "namespace", project.namespace, "--wait=false")

@@ -1,4 +1,4 @@
-"""The control plane itself: real rights, private credentials, clean ends."""
+"""The control plane: rights, private credentials, and a clean end."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ from persia_infra.rehearsal.toolchain import Toolchain
 from tests.support.cluster_access import kubectl
 
 
-def test_credentials_are_readable_by_the_user_alone(control_plane: ControlPlane) -> None:
+def test_only_the_user_can_read_the_credentials(control_plane: ControlPlane) -> None:
     assert stat.S_IMODE(control_plane.folder.stat().st_mode) == 0o700
     token = json.loads(control_plane.kubeconfig.read_text())["users"][0]["user"]["token"]
     holding = [
@@ -57,7 +57,7 @@ def test_kubeconfig_of_a_real_gke_cluster_works(control_plane: ControlPlane, tmp
     assert "namespace/default" in kubectl(control_plane, "--kubeconfig", str(file), "get", "namespaces", "-o", "name")
 
 
-def test_two_at_once_do_not_disturb_each_other(control_plane: ControlPlane, tools: Toolchain) -> None:
+def test_two_control_planes_do_not_disturb_each_other(control_plane: ControlPlane, tools: Toolchain) -> None:
     with ControlPlane.start(tools) as other:
         kubectl(other, "create", "namespace", "only-here")
         kubectl(control_plane, "get", "namespace", "only-here", refused=True)
@@ -65,7 +65,7 @@ def test_two_at_once_do_not_disturb_each_other(control_plane: ControlPlane, tool
     kubectl(control_plane, "get", "namespace", "default")
 
 
-def test_part_that_does_not_come_up_is_named_with_its_log(tools: Toolchain, tmp_path: Path) -> None:
+def test_a_part_that_does_not_start_is_reported_with_its_log(tools: Toolchain, tmp_path: Path) -> None:
     broken = tmp_path / "kube-scheduler"
     broken.write_text("#!/bin/sh\necho this scheduler is broken\nexit 3\n")
     broken.chmod(0o755)

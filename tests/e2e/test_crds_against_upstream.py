@@ -7,55 +7,43 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from persia_components.operators import mpi, paddle, persia
-from persia_components.render import declared_for
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from persia_infra.jobs.paddle import NEWER_THAN_OPERATOR
 from persia_infra.kube.crd import Definition, schema_of
-from persia_infra.nats.spec import NatsClusterSpec, NatsSpec
-from persia_infra.operators import volcano_kinds as volcano
+from persia_infra.kube.pod_templates import PodTemplate
+from persia_infra.nats.objects import nats_objects
+from persia_infra.nats.spec import NatsSpec
+from persia_infra.operators import mpi, paddle, persia
+from persia_infra.operators.volcano import kinds as volcano
 from persia_infra.rehearsal.operator_tools import ensure_persia
+from tests.support.kube_objects import Objects
 from tests.support.schema_comparison import Schema, laxer, unknown_to_us
 from tests.support.upstream_schemas import definitions, nats_spec
 
 KINDS = {one.name: one for one in (mpi.definition(), paddle.definition(), persia.definition(), *volcano.definitions())}
-TEMPLATE = r"spec\..*template\."
 NOT_UPSTREAMS = {
-    r".*/.*template\.metadata\.creationTimestamp": "tools that write manifests leave it in them, as null",
     r"persiajobs.*/(apiVersion|kind|metadata)": "the API server has them in every kind, whether named or not",
-    r"persiajobs.*/spec\.volumes\[\]\.ephemeral": "`check` refuses it for PERSIA's operator; native jobs have it",
-    r"paddlejobs.*/.*template\.spec\..*": "`check` refuses what is newer than Paddle's operator, see below",
+    r"persiajobs.*/.*\.(ephemeral|image|clusterTrustBundle|podCertificate|fileKeyRef|claims|recursiveReadOnly)": (
+        "`check` refuses it for PERSIA's operator; native jobs have it"
+    ),
 }
 """Ours only, by kind and path, with the reason."""
 NOT_MODELLED = {
     r".*/status": "the operator writes it, nobody else",
-    rf".*/{TEMPLATE}.*": "the API server checks pods again when the operator makes them",
-    r"persiajobs.*/spec\.volumes\[\]\.(downwardAPI|projected)": "as in a pod, which the API server checks",
+    r".*/spec\..*template": "the API server checks pods when the operator makes them",
     r"podgroups.*/spec\.subGroupPolicy\[\]": "no component of ours writes it",
     r"(jobflows|cronjobs|hypernodes|numatopologies|nodeshards|colocationconfigurations)\..*/spec": (
         "Volcano's own parts, which no component of ours writes"
     ),
 }
 """Taken and kept as it is, by kind and path, with the reason."""
-ANOTHER_CLOUDS = "disks and shares that GKE's nodes have no driver for; a claim or csi reaches what they can"
 REFUSED_BY_CHECK = {
-    **dict.fromkeys(("awsElasticBlockStore", "azureDisk", "azureFile", "cinder", "vsphereVolume"), ANOTHER_CLOUDS),
-    **dict.fromkeys(("cephfs", "fc", "flocker", "glusterfs", "iscsi", "photonPersistentDisk"), ANOTHER_CLOUDS),
-    **dict.fromkeys(("portworxVolume", "quobyte", "rbd", "scaleIO", "storageos", "flexVolume"), ANOTHER_CLOUDS),
-    "gitRepo": "Kubernetes no longer clones repositories",
-    "image": "a volume from an image is newer than two of the three operators",
-    "claims": "devices are asked for by their resource, such as nvidia.com/gpu",
-    "fileKeyRef": "not in GKE's releases yet",
-    "workloadRef": "gangs are Volcano's here",
-    "recursiveReadOnly": "newer than two of the three operators",
-    "ephemeralContainers": "the API server refuses it in a template",
-    "finalizers": "nobody would remove it from the pods",
-    "namespace": "pods are where their job is",
+    "workloadRef": "an alpha key of Kubernetes 1.35, which 1.36 no longer has",
     "readOnly": "of ephemeral volumes, which today's Kubernetes no longer has",
 }
-"""Of the three kinds of jobs: fields of upstream's that no manifest may have, with the reason; all others are kept."""
+"""Keys of upstream's pod templates that no manifest may have, with the reason; all others are kept."""
 NEWER = {to_camel(key) for keys in NEWER_THAN_OPERATOR.values() for key in keys}
 
 
@@ -115,9 +103,20 @@ def test_nothing_of_theirs_is_lost(name: str, upstream: dict[str, Schema]) -> No
     assert [path for path, what in unknown_to_us(*schemas(name, upstream)) if what == "pruned"] == []
 
 
-def test_check_takes_every_field_of_jobs_but_those_with_a_reason(upstream: dict[str, Schema]) -> None:
-    jobs = [name for name in KINDS if name.startswith(("mpijobs", "paddlejobs", "persiajobs"))]
-    unknown = [path for name in jobs for path, _ in unknown_to_us(*schemas(name, upstream)) if path != "status"]
+def templates(upstream: dict[str, Schema], name: str) -> Schema:
+    """The pod template of an upstream kind."""
+    spec = schemas(name, upstream)[1]["properties"]["spec"]["properties"]
+    roles = spec["mpiReplicaSpecs"]["additionalProperties"] if "mpiReplicaSpecs" in spec else spec["worker"]
+    return roles["properties"]["template"]
+
+
+def test_check_takes_every_key_of_upstream_templates_but_those_with_a_reason(upstream: dict[str, Schema]) -> None:
+    ours = schema_of(PodTemplate)
+    unknown = [
+        path
+        for name in ("mpijobs.kubeflow.org", "paddlejobs.batch.paddlepaddle.org")
+        for path, _ in unknown_to_us(ours, templates(upstream, name))
+    ]
 
     assert {path.rpartition(".")[2] for path in unknown} == REFUSED_BY_CHECK.keys()
 
@@ -131,19 +130,15 @@ def test_every_exception_is_one(upstream: dict[str, Schema]) -> None:
 
 
 def test_paddle_jobs_are_refused_exactly_what_its_operator_is_too_old_for(upstream: dict[str, Schema]) -> None:
-    found = laxer(*schemas("paddlejobs.batch.paddlepaddle.org", upstream))
-    ours_only = {path for path, said in found if said == "is not upstream's" and ".template.spec." in path}
+    found = laxer(schema_of(PodTemplate), templates(upstream, "paddlejobs.batch.paddlepaddle.org"))
+    ours_only = {path for path, said in found if said == "is not upstream's" and "metadata." not in path}
 
     assert {path.rpartition(".")[2] for path in ours_only} == NEWER
 
 
 def test_the_nats_operator_knows_every_field_of_ours(modules: Path) -> None:
     theirs = nats_spec(modules)
-    (made,) = (
-        one.inputs["spec"]
-        for one in declared_for("bus", NatsClusterSpec(mode="operator"))
-        if one.inputs["kind"] == "NatsCluster"
-    )
+    made = Objects(nats_objects(NatsSpec(mode="operator"), "bus", "default")).body("NatsCluster", "bus")["spec"]
 
     assert list(laxer(schema_of(NatsSpec), theirs)) == []
     assert made.keys() <= theirs["properties"].keys()

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from persia_components.operators._operator import Right, Rights
 
+from persia_infra.operators.rights import Right, Rights
 from tests.support.exercised_rights import Account
 
 EVENTS = Right("", ("events",), ("create",))
@@ -46,11 +46,11 @@ def test_rights_that_are_all_used_and_missed_are_right() -> None:
         Rights(everywhere=(NODES,), watched=(PODS, EVENTS)),
     ],
 )
-def test_a_right_less_in_any_scope_is_said(fewer: Rights) -> None:
+def test_a_missing_right_in_any_scope_is_noticed(fewer: Rights) -> None:
     assert "has rights from elsewhere" in account(fewer).wrong()
 
 
-def test_a_right_that_is_given_too_widely_is_said() -> None:
+def test_a_right_in_too_wide_a_scope_is_noticed() -> None:
     secrets = Right("", ("secrets",), ("get",))
     enough = Rights(everywhere=(NODES,), watched=(PODS, EVENTS), own=(EVENTS, secrets))
     too_wide = Rights(everywhere=(NODES, secrets), watched=(PODS, EVENTS), own=(EVENTS, secrets))
@@ -60,7 +60,7 @@ def test_a_right_that_is_given_too_widely_is_said() -> None:
     assert account(too_wide, seen).unnoticed() == ["everywhere: secrets get"]
 
 
-def test_what_was_refused_and_what_was_not_used_is_said() -> None:
+def test_refused_requests_and_unused_rights_are_noticed() -> None:
     rights = Rights(everywhere=(NODES,), watched=(PODS, EVENTS, Right("", ("secrets",), ("get",))), own=(EVENTS,))
 
     wrong = account(rights, request("delete", "pods", "training", code=403)).wrong()

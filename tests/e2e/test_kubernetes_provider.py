@@ -1,4 +1,4 @@
-"""Objects of the simulated kubernetes package under the real engine, on the real API server and controllers."""
+"""Objects of the simulated kubernetes package, with the real engine, API server and controllers."""
 
 import pulumi
 
@@ -6,15 +6,15 @@ from tests.support.inline_stack import Program
 from tests.support.provider_project import Project, config_map, deployment, k8s, nothing
 
 
-class TestTheLifeOfAnObject:
-    def test_is_previewed_created_and_then_left_alone(self, project: Project) -> None:
+class TestObjects:
+    def test_an_object_is_previewed_created_and_then_unchanged(self, project: Project) -> None:
         program = deployment(project, replicas=2)
         assert project.preview(program) == {"create": 1}
         assert project.up(program) == {"create": 1}
         assert project.live("deployment", "web")["status"]["availableReplicas"] == 2
         assert project.up(program) == {}
 
-    def test_is_updated_in_place_and_loses_what_the_program_no_longer_says(self, project: Project) -> None:
+    def test_an_update_removes_what_the_program_no_longer_declares(self, project: Project) -> None:
         project.up(deployment(project, minReadySeconds=1))
         before = project.live("deployment", "web")
         assert project.up(deployment(project, replicas=2)) == {"update": 1}
@@ -23,7 +23,7 @@ class TestTheLifeOfAnObject:
         assert after["spec"]["replicas"] == 2
         assert "minReadySeconds" not in after["spec"]
 
-    def test_is_replaced_when_the_api_server_says_a_field_is_immutable(self, project: Project) -> None:
+    def test_an_object_is_replaced_if_the_api_server_calls_a_field_immutable(self, project: Project) -> None:
         def claim(mode: str) -> Program:
             def program() -> None:
                 k8s.core.v1.PersistentVolumeClaim(
@@ -46,12 +46,12 @@ class TestTheLifeOfAnObject:
         assert after["metadata"]["uid"] != before
         assert after["spec"]["volumeMode"] == "Block"
 
-    def test_is_replaced_when_its_selector_changes(self, project: Project) -> None:
+    def test_a_deployment_is_replaced_if_its_selector_changes(self, project: Project) -> None:
         project.up(deployment(project))
         assert project.up(deployment(project, label="other")) == {"replace": 1}
         assert project.live("deployment", "web")["spec"]["selector"]["matchLabels"] == {"app": "other"}
 
-    def test_what_was_changed_behind_its_back_shows_and_is_put_back(self, project: Project) -> None:
+    def test_a_change_outside_of_pulumi_is_shown_and_reverted(self, project: Project) -> None:
         program = deployment(project)
         project.up(program)
         assert project.refresh() == {}
@@ -63,7 +63,7 @@ class TestTheLifeOfAnObject:
         assert spec["replicas"] == 1
         assert spec["template"]["spec"]["containers"][0]["image"] == "registry.example/web:1"
 
-    def test_what_was_deleted_behind_its_back_is_made_again(self, project: Project) -> None:
+    def test_an_object_deleted_outside_of_pulumi_is_created_again(self, project: Project) -> None:
         program = config_map(project, data={"a": "1"})
         project.up(program)
         project.kubectl("delete", "configmap", project.resource("ConfigMap")["outputs"]["metadata"]["name"])
@@ -98,14 +98,14 @@ class TestTheLifeOfAnObject:
             )
 
         project.up(held)
-        said = project.refused(nothing)
-        assert f"ConfigMap {project.namespace}/held: still there after 2 s" in said
-        assert "example.com/hold" in said
+        message = project.refused(nothing)
+        assert f"ConfigMap {project.namespace}/held: still there after 2 s" in message
+        assert "example.com/hold" in message
         removal = '[{"op": "remove", "path": "/metadata/finalizers"}]'
         project.kubectl("patch", "configmap", "held", "--type=json", f"-p={removal}")
         assert project.up(nothing) == {"delete": 1}
 
-    def test_a_namespace_and_what_is_in_it_in_one_up(self, project: Project) -> None:
+    def test_a_namespace_and_its_objects_can_be_created_in_one_up(self, project: Project) -> None:
         name = f"{project.namespace}-inner"
 
         def program() -> None:
@@ -119,7 +119,7 @@ class TestTheLifeOfAnObject:
 
 
 class TestNames:
-    def test_a_made_up_name_stays_the_same(self, project: Project) -> None:
+    def test_an_automatic_name_stays_the_same(self, project: Project) -> None:
         project.up(config_map(project))
         name = project.resource("ConfigMap")["outputs"]["metadata"]["name"]
         assert name.startswith("settings-")
@@ -127,7 +127,7 @@ class TestNames:
         assert project.up(config_map(project, {"labels": {"a": "b"}})) == {"update": 1}
         assert project.resource("ConfigMap")["outputs"]["metadata"]["name"] == name
 
-    def test_a_replaced_object_with_a_made_up_name_gets_another(self, project: Project) -> None:
+    def test_a_replaced_object_with_an_automatic_name_gets_a_new_one(self, project: Project) -> None:
         project.up(config_map(project, data={"value": "1"}))
         before = project.resource("ConfigMap")["outputs"]["metadata"]["name"]
         assert project.up(config_map(project, data={"value": "2"})) == {"replace": 1}
@@ -137,7 +137,7 @@ class TestNames:
 
 
 class TestDefinitions:
-    def test_a_kind_and_an_object_of_it_in_one_up(self, project: Project) -> None:
+    def test_a_kind_and_an_object_of_it_can_be_created_in_one_up(self, project: Project) -> None:
         group = f"{project.namespace}.example.com"
         spec_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         version = {

@@ -1,4 +1,4 @@
-"""What an update of the simulated kubernetes package waits for, and what it says when that does not come."""
+"""What an update of the simulated kubernetes package waits for, and its messages when it waits too long."""
 
 from tests.support.provider_project import Project, k8s, pod_template
 
@@ -6,7 +6,7 @@ LABELS = {"app": "probe"}
 
 
 class TestWaiting:
-    def test_every_kind_comes_up(self, project: Project) -> None:
+    def test_an_update_waits_for_every_kind(self, project: Project) -> None:
         def program() -> None:
             selected = {"selector": {"matchLabels": LABELS}, "template": pod_template()}
             k8s.apps.v1.StatefulSet(
@@ -48,19 +48,19 @@ class TestWaiting:
         project.destroy()
         assert project.kubectl("get", "all,pvc", "--output=name") == ""
 
-    def test_a_job_that_fails_is_kept_and_tried_again(self, project: Project) -> None:
+    def test_a_failed_job_is_kept_and_tried_again(self, project: Project) -> None:
         def program() -> None:
             template = pod_template(restartPolicy="Never", nodeSelector={"probe": "nowhere"})
             k8s.batch.v1.Job(
                 "job", metadata=project.metadata("job"), spec={"activeDeadlineSeconds": 1, "template": template}
             )
 
-        said = project.refused(program)
-        assert f"[Job {project.namespace}/job]: failed: DeadlineExceeded" in said
+        message = project.refused(program)
+        assert f"[Job {project.namespace}/job]: failed: DeadlineExceeded" in message
         assert project.resource("Job")["initErrors"]
         assert "DeadlineExceeded" in project.refused(program)
 
-    def test_a_pod_that_fits_nowhere_is_named_with_the_schedulers_reason(self, project: Project) -> None:
+    def test_a_pod_that_fits_on_no_node_is_reported_with_the_reason_of_the_scheduler(self, project: Project) -> None:
         def program() -> None:
             k8s.apps.v1.StatefulSet(
                 "set",
@@ -72,7 +72,7 @@ class TestWaiting:
                 },
             )
 
-        said = project.refused(program)
-        assert f"[StatefulSet {project.namespace}/set]: not up after 3 s: 0 of 1 pods are ready" in said
-        assert f"[Pod {project.namespace}/set-0]: Unschedulable: 0/" in said
+        message = project.refused(program)
+        assert f"[StatefulSet {project.namespace}/set]: not up after 3 s: 0 of 1 pods are ready" in message
+        assert f"[Pod {project.namespace}/set-0]: Unschedulable: 0/" in message
         assert project.resource("StatefulSet")["id"] == f"{project.namespace}/set"

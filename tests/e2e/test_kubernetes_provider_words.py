@@ -1,4 +1,4 @@
-"""What the simulated kubernetes package says, of whom, and what it keeps secret."""
+"""Messages of the simulated kubernetes package, and secrets that they must not contain."""
 
 import base64
 import copy
@@ -12,19 +12,19 @@ PASSWORD = "correct-horse-battery"
 
 
 class TestRefusals:
-    def test_the_api_servers_own_words_reach_the_user(self, project: Project) -> None:
+    def test_the_user_sees_the_message_of_the_api_server(self, project: Project) -> None:
         def program() -> None:
             k8s.core.v1.Service(
                 "bad", metadata=project.metadata("Bad_Name"), spec={"ports": [{"port": 700000}], "clusterIP": "None"}
             )
 
-        said = project.refused(program)
-        assert f"Service {project.namespace}/Bad_Name: Service" in said
-        assert "must be no more than 65535" in said or "must be between 1 and 65535" in said
-        assert "spec.ports[0].port" in said
-        assert "metadata.name" in said
+        message = project.refused(program)
+        assert f"Service {project.namespace}/Bad_Name: Service" in message
+        assert "must be no more than 65535" in message or "must be between 1 and 65535" in message
+        assert "spec.ports[0].port" in message
+        assert "metadata.name" in message
 
-    def test_a_type_that_only_the_official_plugin_knows(self, project: Project) -> None:
+    def test_a_type_of_the_official_plugin_alone_is_refused(self, project: Project) -> None:
         def program() -> None:
             k8s.core.v1.ConfigMapPatch("patch", metadata=project.metadata("settings"))
 
@@ -32,7 +32,7 @@ class TestRefusals:
 
 
 class TestSecrets:
-    def test_are_neither_in_the_state_nor_in_the_outputs_in_plain_text(self, project: Project) -> None:
+    def test_secrets_are_encrypted_in_state_and_outputs(self, project: Project) -> None:
         def program() -> None:
             token = k8s.core.v1.Secret("token", metadata=project.metadata("token"), string_data={"password": PASSWORD})
             pulumi.export("data", token.data)
@@ -49,15 +49,15 @@ class TestSecrets:
         assert encoded not in state
         assert project.up(program) == {}
 
-    def test_are_not_in_refusals(self, project: Project) -> None:
+    def test_secrets_are_not_in_refusals(self, project: Project) -> None:
         def program() -> None:
             labels = {"note": pulumi.Output.secret(PASSWORD + "!")}
             k8s.core.v1.ConfigMap("settings", metadata=project.metadata("settings", labels=labels))
 
-        said = project.refused(program)
-        assert "metadata.labels: Invalid value" in said
-        assert "[secret]" in said
-        assert PASSWORD not in said
+        message = project.refused(program)
+        assert "metadata.labels: Invalid value" in message
+        assert "[secret]" in message
+        assert PASSWORD not in message
 
 
 class TestProviders:
@@ -74,6 +74,6 @@ class TestProviders:
                 k8s.core.v1.ConfigMap("away", metadata={"name": "away"}, opts=pulumi.ResourceOptions(provider=away))
 
         project.up(lambda: program(both=False))
-        said = project.refused(lambda: program(both=True))
-        assert "ConfigMap default/away: the Kubernetes API server https://127.0.0.1:1 can't be reached" in said
+        message = project.refused(lambda: program(both=True))
+        assert "ConfigMap default/away: the Kubernetes API server https://127.0.0.1:1 cannot be reached" in message
         assert project.live("configmap", "here")["metadata"]["name"] == "here"

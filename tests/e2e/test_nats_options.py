@@ -14,9 +14,10 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from persia_components.render import declared_for
 
-from persia_infra.nats.spec import NatsClusterSpec
+from persia_infra.kube.objects import documents
+from persia_infra.nats.objects import nats_objects
+from persia_infra.nats.spec import NatsSpec
 from persia_infra.rehearsal.control_plane import free_ports
 from persia_infra.rehearsal.operator_tools import ensure_persia
 from tests.support.cluster_access import wait_for
@@ -63,8 +64,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path
     """The port, and the folder that the server takes for its root."""
     folder = tmp_path_factory.mktemp("bus")
     tools = ensure_persia(lambda line: print(line, file=sys.stderr, flush=True))
-    documents = [one.document for one in declared_for("bus", NatsClusterSpec.model_validate(SPEC))]
-    pods = RenderedPods(documents, folder, {"nats-server": [str(tools["nats-server"])]})
+    servers = documents([("bus", nats_objects(NatsSpec.model_validate(SPEC), "bus", "default"))])
+    pods = RenderedPods(servers, folder, {"nats-server": [str(tools["nats-server"])]})
     client, monitor = free_ports(2)
     home = folder / "bus-0"
     for secret in ("etc/nats-server-tls", "etc/nats-clients-auth"):

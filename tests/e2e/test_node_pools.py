@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from persia_infra.gke.machines import machine
 from persia_infra.kube.api import Cluster, connect
 from persia_infra.rehearsal.control_plane import ControlPlane
 from persia_infra.rehearsal.provider.cloud import Cloud
@@ -105,7 +104,13 @@ def test_nodes_are_ready_with_gkes_labels_and_sizes_and_gone_with_their_pool(gcp
         assert node["metadata"]["labels"]["cloud.google.com/gke-accelerator"] == "nvidia-tesla-a100"
         assert node["metadata"]["labels"]["role"] == "nn-worker"
         assert node["spec"]["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
-        assert node["status"]["allocatable"] == machine("a2-highgpu-8g").allocatable()
+        assert node["status"]["allocatable"] == {
+            "cpu": "95690m",
+            "memory": "680103280Ki",
+            "ephemeral-storage": "45391282Ki",
+            "pods": "110",
+            "nvidia.com/gpu": "8",
+        }
     zones = {node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in found}
     assert zones == {"us-central1-a", "us-central1-b", "us-central1-c"}
     gcp.delete(urn(NODE_POOL), object_id, {}, outputs, timeout=WITHIN_SECONDS)

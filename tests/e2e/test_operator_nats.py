@@ -7,13 +7,12 @@ from typing import Any
 
 import pulumi
 import pytest
-from persia_components import NatsCluster, PersiaJob
-from persia_components.operators import nats
+from persia_components import Job, NatsCluster, Operator
 
 from persia_infra.gke.pools import NodePoolSpec
 from persia_infra.jobs import PersiaJobSpec
 from persia_infra.nats.spec import NatsSpec
-from persia_infra.operators.specs import NatsOperatorSpec
+from persia_infra.operators import NatsOperatorSpec, nats
 from tests.support.operator_stack import OperatorStack, Program, wait_for
 
 TRAINING = "nats-training"
@@ -53,14 +52,14 @@ JOB: dict[str, Any] = {
 
 def program(size: int | None, *, job: bool = False, **changed: Any) -> Program:
     def declare() -> None:
-        operator = nats.NatsOperator("nats", NatsOperatorSpec())
+        operator = Operator("nats", NatsOperatorSpec())
         after = pulumi.ResourceOptions(depends_on=[operator])
         if size is not None:
             spec = NatsSpec.model_validate({**SPEC, **changed, "size": size})
             placement = NodePoolSpec.model_validate(POOL).placement("bus")
             NatsCluster("bus", spec, namespace=TRAINING, placement=placement, opts=after)
         if job:
-            PersiaJob("ads", PersiaJobSpec.model_validate(JOB), namespace=TRAINING, opts=after)
+            Job("ads", PersiaJobSpec.model_validate(JOB), namespace=TRAINING, opts=after)
 
     return declare
 

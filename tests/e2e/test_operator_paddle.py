@@ -4,10 +4,10 @@ from typing import Any
 
 import pulumi
 import pytest
-from persia_components.operators import paddle
+from persia_components import Operator
 from pulumi_kubernetes import apiextensions
 
-from persia_infra.operators.specs import PaddleOperatorSpec
+from persia_infra.operators import PaddleOperatorSpec, paddle
 from tests.support.operator_stack import OperatorStack, Program, wait_for
 
 TRAINING = "paddle-training"
@@ -27,7 +27,7 @@ JOBS: dict[str, dict[str, Any]] = {
 
 def program(*jobs: str) -> Program:
     def declare() -> None:
-        operator = paddle.PaddleOperator("paddle", PaddleOperatorSpec())
+        operator = Operator("paddle", PaddleOperatorSpec())
         for job in jobs:
             apiextensions.CustomResource(
                 job,

@@ -4,11 +4,11 @@ from typing import Any
 
 import pulumi
 import pytest
-from persia_components.operators import persia
+from persia_components import Operator
 from pulumi_kubernetes import apiextensions
 
 from persia_infra.jobs.status import JobStatus
-from persia_infra.operators.specs import PersiaOperatorSpec
+from persia_infra.operators import PersiaOperatorSpec, persia
 from tests.support.job_status import counts, job_status
 from tests.support.operator_stack import OperatorStack, Program, wait_for
 
@@ -39,7 +39,7 @@ MADE = {
 
 def program(*, job: bool) -> Program:
     def declare() -> None:
-        operator = persia.PersiaOperator("persia", PersiaOperatorSpec())
+        operator = Operator("persia", PersiaOperatorSpec())
         if job:
             apiextensions.CustomResource(
                 "adult",
@@ -92,7 +92,7 @@ def test_status_knows_that_a_lost_pod_stays_lost_and_when_training_is_over(stack
 
     assert (lost.phase, counts(lost)["embeddingWorker"]) == ("Pending", (1, 0, 1, 0))
     (reason,) = (role.reason for role in lost.roles if role.reason)
-    assert reason.startswith("the PERSIA operator makes each pod once")
+    assert reason.startswith("the PERSIA operator creates each pod once")
 
     ended = '{"status":{"phase":"Succeeded"}}'
     patch = ("--subresource=status", "--type=merge", "--patch", ended)

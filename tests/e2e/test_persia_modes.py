@@ -5,11 +5,10 @@ from typing import Any
 
 import pulumi
 import pytest
-from persia_components import PersiaJob
-from persia_components.operators import persia
+from persia_components import Job, Operator
 
 from persia_infra.jobs import PersiaJobSpec
-from persia_infra.operators.specs import PersiaOperatorSpec
+from persia_infra.operators import PersiaOperatorSpec
 from tests.support.operator_stack import OperatorStack, wait_for
 
 NATIVE, OPERATOR = "persia-native", "persia-by-operator"
@@ -42,9 +41,9 @@ JOB: dict[str, Any] = {
 
 
 def declare() -> None:
-    operator = persia.PersiaOperator("persia", PersiaOperatorSpec())
+    operator = Operator("persia", PersiaOperatorSpec())
     for mode, namespace in (("native", NATIVE), ("operator", OPERATOR)):
-        PersiaJob(
+        Job(
             f"ads-{mode}",
             PersiaJobSpec.model_validate({**JOB, "mode": mode}),
             namespace=namespace,

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from persia_components.render import declared_for
 
 from persia_infra.jobs import PersiaJobSpec
+from persia_infra.kube import objects
 from persia_infra.rehearsal.control_plane import free_ports
 from persia_infra.rehearsal.operator_tools import ensure_persia
 from persia_infra.rehearsal.toolchain import Toolchain
@@ -93,7 +93,7 @@ class Job:
 
 @pytest.fixture(scope="module")
 def documents() -> list[dict[str, Any]]:
-    return [one.document for one in declared_for("ads", PersiaJobSpec.model_validate(JOB))]
+    return objects.documents([("ads", PersiaJobSpec.model_validate(JOB).objects("ads", "default", {}))])
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ def test_dev_passes_and_destroy_leaves_nothing(project: Path) -> None:
     assert (project / DEV).read_text() == file
 
 
-def test_pool_too_small_is_told_pod_by_pod(project: Path) -> None:
+def test_each_pod_that_does_not_fit_is_reported_with_the_reason(project: Path) -> None:
     edit(project / DEV, "jobs", "adult-income", "embeddingParameterServer", "replicas", value=30)
     done = run(project, "rehearse", "dev", "--json")
     assert done.returncode == 1, done.stdout + done.stderr
@@ -81,7 +81,7 @@ def test_bad_description_is_refused_before_anything_starts(project: Path) -> Non
     assert "Traceback" not in done.stderr
 
 
-def test_unknown_stack_lists_those_there_are(project: Path) -> None:
+def test_an_unknown_stack_is_refused_with_the_list_of_stacks(project: Path) -> None:
     done = run(project, "rehearse", "dve")
     assert done.returncode == 2
     assert "dev" in done.stderr

@@ -1,5 +1,6 @@
 """Changes an environment at one place and returns what is said about it."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from persia_infra.spec.errors import InputError
@@ -16,6 +17,15 @@ def problems(environment: dict[str, Any]) -> list[str]:
     except InputError as error:
         return [str(problem) for problem in error.problems]
     return []
+
+
+def assert_refused(lines: Iterable[object], expected: str | tuple[str, ...], *, prefix: str = "") -> None:
+    """Exactly the expected problems are reported, in this order; of each line only the beginning has to be given."""
+    reported = [str(line) for line in lines]
+    beginnings = [prefix + each for each in ((expected,) if isinstance(expected, str) else expected)]
+    matches = [line.startswith(beginning) for line, beginning in zip(reported, beginnings, strict=False)]
+    assert len(reported) == len(beginnings), f"{len(beginnings)} expected, but reported:\n" + "\n".join(reported)
+    assert all(matches), "expected:\n" + "\n".join(beginnings) + "\nreported:\n" + "\n".join(reported)
 
 
 def put(data: Any, place: str, value: Any = MISSING) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from persia_components.operators._operator import Right, Rights
+from persia_infra.operators.rights import Right, Rights
 
 SCOPES = ("everywhere", "watched", "own")
 

@@ -26,7 +26,7 @@ def job_status(
     }
     api = connect(str(control_plane.kubeconfig), None)
     assert api is not None
-    (found,) = job_statuses(parse_environment(environment), api, datetime.now(UTC))
+    (found,) = job_statuses(parse_environment(environment).deployed_jobs(), api, datetime.now(UTC))
     return found
 
 

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from persia_components.operators._operator import Rights
-
+from persia_infra.operators.rights import Rights
 from persia_infra.rehearsal.control_plane import ControlPlane
 from persia_infra.rehearsal.operator_processes import OperatorProcesses
 from tests.support.cluster_access import wait_for

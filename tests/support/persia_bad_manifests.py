@@ -15,36 +15,35 @@ BAD: list[tuple[str, str, Any, str]] = [
         PERSIA,
         "0/apiVersion",
         "persia.com/v2",
-        "documents[0].apiVersion: a PersiaJob of this version is not known, so its fields may mean "
+        "documents[0].apiVersion: 'persia.com/v2' is not a supported version of PersiaJob, so its fields may mean "
         "something else; write persia.com/v1",
     ),
     (
         PERSIA,
         "0/kind",
         "PersiaJobs",
-        "documents[0].kind: nothing is known of this kind; did you mean 'PersiaJob'?",
+        "documents[0].kind: 'PersiaJobs' is not a supported kind; did you mean 'PersiaJob'?",
     ),
     (
         PERSIA,
         "0/metadata/name",
         "Adult_Income",
-        "documents[0].metadata.name: 'Adult_Income' is no DNS label, so Kubernetes would refuse objects "
-        "named after it; use at most 63 lower-case letters, digits and '-', starting with a letter",
+        "documents[0].metadata.name: 'Adult_Income' is not a valid name: "
+        "use lower-case letters, digits and '-' (at most 63), starting with a letter",
     ),
     (
         PERSIA,
         "0/metadata/name",
         "a-name-that-is-longer-than-any-pod-of-it-can-have",
-        "documents[0].metadata.name: the name has 49 characters; with a role and a number after it the "
-        "pods' names would be too long for Kubernetes; use at most 35",
+        "documents[0].metadata.name: the name has 49 characters, so pod names, which append a role and a number to it, "
+        "would be too long for Kubernetes; use at most 35",
     ),
     (
         PERSIA,
         "0/metadata/namespace",
         "Training",
-        "documents[0].metadata.namespace: 'Training' is no DNS label, so Kubernetes would refuse "
-        "objects named after it; use at most 63 lower-case letters, digits and '-', starting with a "
-        "letter",
+        "documents[0].metadata.namespace: 'Training' is not a valid name: "
+        "use lower-case letters, digits and '-' (at most 63), starting with a letter",
     ),
     (
         PERSIA,
@@ -68,30 +67,30 @@ BAD: list[tuple[str, str, Any, str]] = [
         PERSIA,
         "0/spec/persiaEnv/PERSIA_GLOBAL_CONFIG",
         DELETED,
-        "documents[0].spec.persiaEnv.PERSIA_GLOBAL_CONFIG: is missing, and PERSIA stops without it; "
-        "give its path, or the file itself as globalConfig",
+        "documents[0].spec.persiaEnv.PERSIA_GLOBAL_CONFIG: is missing, and PERSIA does not start without it; add the "
+        "path, or the file itself as globalConfig",
     ),
     (
         PERSIA,
         "0/spec/persiaEnv/PERSIA_EMBEDDING_CONFIG",
         DELETED,
-        "documents[0].spec.persiaEnv.PERSIA_EMBEDDING_CONFIG: is missing, and PERSIA stops without it; "
-        "give its path, or the file itself as embeddingConfig",
+        "documents[0].spec.persiaEnv.PERSIA_EMBEDDING_CONFIG: is missing, and PERSIA does not start without it; add "
+        "the path, or the file itself as embeddingConfig",
     ),
     (
         PERSIA,
         "0/spec/persiaEnv/PERSIA_NN_WORKER_ENTRY",
         DELETED,
-        "documents[0].spec.persiaEnv.PERSIA_NN_WORKER_ENTRY: is missing, so the nn-workers would have "
-        "no script to run; give its path in the image or on a volume, or the text itself as "
+        "documents[0].spec.persiaEnv.PERSIA_NN_WORKER_ENTRY: is missing, so the nn-workers would have no script to "
+        "run; add its path in the image or on a volume, or the script itself as "
         "nnWorker.script",
     ),
     (
         PERSIA,
         "0/spec/persiaEnv/PERSIA_DATALOADER_ENTRY",
         DELETED,
-        "documents[0].spec.persiaEnv.PERSIA_DATALOADER_ENTRY: is missing, so the dataloaders would have "
-        "no script to run; give its path in the image or on a volume, or the text itself as "
+        "documents[0].spec.persiaEnv.PERSIA_DATALOADER_ENTRY: is missing, so the dataloaders would have no script to "
+        "run; add its path in the image or on a volume, or the script itself as "
         "dataloader.script",
     ),
     (
@@ -112,15 +111,15 @@ BAD: list[tuple[str, str, Any, str]] = [
         PERSIA,
         "0/spec/globalConfigPath",
         "/g.yml",
-        "documents[0].spec.globalConfigPath: is given besides persiaEnv.PERSIA_GLOBAL_CONFIG, its name "
-        "since, so nobody can tell which should win; remove one",
+        "documents[0].spec.globalConfigPath: cannot be combined with persiaEnv.PERSIA_GLOBAL_CONFIG, the new name of "
+        "the same field; remove one of them",
     ),
     (
         PERSIA,
         "0/spec/middlewareServer",
         {"replicas": 1},
-        "documents[0].spec.middlewareServer: is given besides embeddingWorker, its name since, so "
-        "nobody can tell which should win; remove one",
+        "documents[0].spec.middlewareServer: cannot be combined with embeddingWorker, the new name of the same field; "
+        "remove one of them",
     ),
     (
         PERSIA,
@@ -156,8 +155,8 @@ BAD: list[tuple[str, str, Any, str]] = [
         PERSIA,
         "0/spec/nnWorker/nprocPerNode",
         3,
-        "documents[0].spec.nnWorker.nprocPerNode: 3 processes but 2 GPU in each pod: a process without "
-        "a GPU of its own stops at start; lower it or raise the nvidia.com/gpu limit",
+        "documents[0].spec.nnWorker.nprocPerNode: is 3, but each pod has 2 GPU: a process without a GPU of its own "
+        "fails at start; lower it or raise the nvidia.com/gpu limit",
     ),
     (
         PERSIA,
@@ -178,8 +177,8 @@ BAD: list[tuple[str, str, Any, str]] = [
         PERSIA,
         "0/spec/nnWorker/resources/limits/nvidia.com~gpu",
         1.5,
-        "documents[0].spec.nnWorker.resources.limits.nvidia.com/gpu: 1.5 is no whole number of GPUs; a "
-        "container gets whole ones only",
+        "documents[0].spec.nnWorker.resources.limits.nvidia.com/gpu: 1.5 is not a whole number of GPUs; a "
+        "container gets whole GPUs only",
     ),
     (
         PERSIA,
@@ -198,26 +197,28 @@ BAD: list[tuple[str, str, Any, str]] = [
         PERSIA,
         "0/spec/nnWorker/env/0/name",
         "WORLD_SIZE",
-        "documents[0].spec.nnWorker.env[0].name: WORLD_SIZE is different in every pod and set for each; remove it",
+        "documents[0].spec.nnWorker.env[0].name: WORLD_SIZE differs from pod to pod and is set automatically; remove "
+        "it",
     ),
     (
         PERSIA,
         "0/spec/nnWorker/env/0/name",
         "PERSIA_NATS_URL",
-        "documents[0].spec.nnWorker.env[0].name: PERSIA_NATS_URL of one role alone would part it from "
-        "the others; move it to the job's env",
+        "documents[0].spec.nnWorker.env[0].name: PERSIA_NATS_URL for a single role would separate it from the others; "
+        "move it to the job's env",
     ),
     (
         PERSIA,
         "0/spec/env/0/name",
         "PERSIA_SOCKET_NAME",
-        "documents[0].spec.env[0].name: PERSIA does not read it; write PERSIA_SOCKET_IFNAME",
+        "documents[0].spec.env[0].name: PERSIA does not read this variable; write PERSIA_SOCKET_IFNAME",
     ),
     (
         PERSIA,
         "0/spec/env/0/value",
         "",
-        "documents[0].spec.env: PERSIA_NATS_URL is empty, so no role would find another; remove it, or name a server",
+        "documents[0].spec.env: PERSIA_NATS_URL is empty, so the roles would not find each other; remove it or write a "
+        "server's address",
     ),
     (
         PERSIA,
@@ -237,16 +238,14 @@ BAD: list[tuple[str, str, Any, str]] = [
     (
         PERSIA,
         "0/spec/volumes",
-        [{"name": "data", "glusterfs": {}}],
-        "documents[0].spec.volumes[0].glusterfs: unknown key, which would have no effect; known here: "
-        "name, hostPath, persistentVolumeClaim, nfs, emptyDir, configMap, secret, csi, gcePersistentDisk, ephemeral, "
-        "projected, downwardAPI",
+        [{"name": "data", "glusterFS": {}}],
+        "documents[0].spec.volumes[0].glusterFS: unknown key, which would have no effect; did you mean 'glusterfs'?",
     ),
     (
         PERSIA,
         "0/spec/restartPolicy",
         "Sometimes",
-        "documents[0].spec.restartPolicy: not one of the values it can have; write 'Always', 'OnFailure' or 'Never'",
+        "documents[0].spec.restartPolicy: not one of the values it can have; write 'Always', 'Never' or 'OnFailure'",
     ),
     (
         PERSIA,
@@ -276,8 +275,8 @@ BAD: list[tuple[str, str, Any, str]] = [
         PERSIA,
         "1/spec/natsConfig/maxPayload",
         128 * 1024 * 1024,
-        "documents[1].spec.natsConfig.maxPayload: nats-server starts with at most 67108864 bytes (64 "
-        "MiB); lower it, and send smaller batches if they need more",
+        "documents[1].spec.natsConfig.maxPayload: nats-server does not start with more than 67108864 bytes (64 "
+        "MiB); lower it, and send smaller batches if they are larger",
     ),
     (
         PERSIA,
@@ -290,26 +289,26 @@ BAD: list[tuple[str, str, Any, str]] = [
         PERSIA,
         "1/spec/natsConfig/writeDeadline",
         "2s",
-        "documents[1].spec.natsConfig.writeDeadline: the NATS operator reads write_deadline and ignores "
-        "this; write 'write_deadline'",
+        "documents[1].spec.natsConfig.writeDeadline: the NATS operator ignores this spelling; write 'write_deadline'",
     ),
     (
         PERSIA,
         "1/spec/resources",
         {"limits": {"cpu": "2"}},
-        "documents[1].spec.resources: is given besides pod.resources; keep one, nobody can tell which should win",
+        "documents[1].spec.resources: cannot be combined with pod.resources, because it is ambiguous which one "
+        "applies; remove one",
     ),
     (
         PERSIA,
         "1/spec/pod/labels",
         {"nats_cluster": "mine"},
-        "documents[1].spec.pod.labels.nats_cluster: is how the servers are found; choose another key",
+        "documents[1].spec.pod.labels.nats_cluster: is a label that selects the server pods; choose another key",
     ),
     (
         PERSIA,
         "1/apiVersion",
         "nats.io/v1",
-        "documents[1].apiVersion: a NatsCluster of this version is not known, so its fields may mean "
+        "documents[1].apiVersion: 'nats.io/v1' is not a supported version of NatsCluster, so its fields may mean "
         "something else; write nats.io/v1alpha2",
     ),
     (
@@ -340,7 +339,7 @@ BAD: list[tuple[str, str, Any, str]] = [
         PERSIA,
         "0/metadata/7",
         "x",
-        "documents[0].metadata[7]: has a key that is no text; put it in quotes",
+        "documents[0].metadata[7]: has a key that is not text; put it in quotes",
     ),
     (
         PERSIA,

@@ -1,16 +1,26 @@
-"""What a recorded PERSIA job gives to its roles' pods."""
+"""What the objects of the PERSIA job `ads` give to the pods of its roles."""
 
 from typing import Any
 
-
-def pod(recording: Any, role: str) -> dict[str, Any]:
-    return recording.one("StatefulSet", f"dev-ads-{role}").inputs["spec"]["template"]["spec"]
-
-
-def container(recording: Any, role: str) -> dict[str, Any]:
-    (only,) = pod(recording, role)["containers"]
-    return only
+from tests.support import kube_objects
+from tests.support.kube_objects import Objects
 
 
-def env(recording: Any, role: str) -> dict[str, Any]:
-    return {entry["name"]: entry.get("value", entry.get("valueFrom")) for entry in container(recording, role)["env"]}
+def template(job: Objects, role: str) -> dict[str, Any]:
+    """The pod template of a role, which is named as in its pods: `embedding-ps`."""
+    return job.body("StatefulSet", f"ads-{role}")["spec"]["template"]
+
+
+def pod(job: Objects, role: str) -> dict[str, Any]:
+    """The pod spec of a role."""
+    return template(job, role)["spec"]
+
+
+def container(job: Objects, role: str) -> dict[str, Any]:
+    """The only container of a role's pods."""
+    return kube_objects.container(pod(job, role))
+
+
+def env(job: Objects, role: str) -> dict[str, Any]:
+    """The variables of a role's container: their values, or where those come from."""
+    return {entry["name"]: entry.get("value", entry.get("valueFrom")) for entry in container(job, role)["env"]}

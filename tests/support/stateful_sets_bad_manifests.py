@@ -11,55 +11,55 @@ BAD_SETS: list[tuple[str, str, Any, str]] = [
         SETS,
         "0/metadata/name",
         "coordinator",
-        "documents[0].metadata.name: nothing says which role of PERSIA this is; known here: trainer, "
+        "documents[0].metadata.name: does not tell which role of PERSIA this is; known here: trainer, "
         "data-compose, middleware, emb-server",
     ),
     (
         SETS,
         f"2/{CONTAINER}/args/1",
         "embserver",
-        "documents[3].metadata.name: is a second StatefulSet of the role embeddingParameterServer; keep one",
+        "documents[3].metadata.name: is a second StatefulSet of the role embeddingParameterServer; remove one",
     ),
     (
         SETS,
         f"2/{CONTAINER}/env/0/value",
         "99",
-        "documents[2].spec.template.spec.containers[0].env[0].value: says 99 but replicas is 100, so the"
-        " role would wait for pods that never come, or ignore some; make them equal",
+        "documents[2].spec.template.spec.containers[0].env[0].value: is 99 but replicas is 100, so the"
+        " role would wait for pods that do not exist, or ignore some; make them equal",
     ),
     (
         SETS,
         f"2/{CONTAINER}/env/1/value",
         "nats://elsewhere:4222",
-        "documents[2].spec.template.spec.containers[0].env[1].value: is another NATS than the other "
-        "roles use, so they would not find each other; write one",
+        "documents[2].spec.template.spec.containers[0].env[1].value: differs from the NATS of the other roles, so they "
+        "would not find each other; make them equal",
     ),
     (
         SETS,
         f"3/{CONTAINER}/imagePullPolicy",
         "Never",
         "documents[3].spec.template.spec.containers[0].imagePullPolicy: differs from the other roles', "
-        "but a PersiaJob has one for all; make them equal",
+        "but a PersiaJob has only one; make them equal",
     ),
     (
         SETS,
         f"1/{CONTAINER}/livenessProbe",
         {},
-        "documents[1].spec.template.spec.containers[0].livenessProbe: is not kept in a PersiaJob; known "
+        "documents[1].spec.template.spec.containers[0].livenessProbe: has no counterpart in a PersiaJob; known "
         "here: args, command, env, image, imagePullPolicy, name, ports, resources, volumeMounts",
     ),
     (
         SETS,
         f"0/{CONTAINER}/env/1/name",
         "NPROC",
-        "documents[0].spec.template.spec.containers[0].env: says no NPROC_PER_NODE, so nobody can tell "
-        "how many processes train on each node; add it",
+        "documents[0].spec.template.spec.containers[0].env: lacks NPROC_PER_NODE, the number of processes that train "
+        "on each node; add it",
     ),
     (
         SETS,
         "0/spec/template/spec/hostNetwork",
         True,
-        "documents[0].spec.template.spec.hostNetwork: is not kept in a PersiaJob; known here: affinity, "
+        "documents[0].spec.template.spec.hostNetwork: has no counterpart in a PersiaJob; known here: affinity, "
         "containers, nodeSelector, priorityClassName, restartPolicy, securityContext, "
         "serviceAccountName, tolerations, volumes",
     ),
@@ -67,7 +67,7 @@ BAD_SETS: list[tuple[str, str, Any, str]] = [
         SETS,
         "1/apiVersion",
         "apps/v1beta1",
-        "documents[1].apiVersion: a StatefulSet of this version is not known; write apps/v1",
+        "documents[1].apiVersion: is not a supported version of StatefulSet; write apps/v1",
     ),
     (
         SETS,
@@ -115,20 +115,20 @@ BAD_SETS: list[tuple[str, str, Any, str]] = [
         SETS,
         f"0/{CONTAINER}/env/1/value",
         "9",
-        "documents[0].spec.template.spec.containers[0].env[1].value: 9 processes but 8 GPU in each pod: "
-        "a process without a GPU of its own stops at start; lower it or raise the nvidia.com/gpu limit",
+        "documents[0].spec.template.spec.containers[0].env[1].value: is 9, but each pod has 8 GPU: "
+        "a process without a GPU of its own fails at start; lower it or raise the nvidia.com/gpu limit",
     ),
     (
         SETS,
         f"2/{CONTAINER}/7",
         "x",
-        "documents[2].spec.template.spec.containers[0][7]: has a key that is no text; put it in quotes",
+        "documents[2].spec.template.spec.containers[0][7]: has a key that is not text; put it in quotes",
     ),
     (
         SETS,
         "2/spec/template/spec/7",
         "x",
-        "documents[2].spec.template.spec[7]: has a key that is no text; put it in quotes",
+        "documents[2].spec.template.spec[7]: has a key that is not text; put it in quotes",
     ),
     (
         SETS,
@@ -143,7 +143,7 @@ BAD_SETS: list[tuple[str, str, Any, str]] = [
         SETS,
         f"2/{CONTAINER}/image",
         "a b",
-        "documents[2].spec.template.spec.containers[0].image: is no name of an image; write one such as "
+        "documents[2].spec.template.spec.containers[0].image: is not a valid image name; write one such as "
         "registry.example/team/trainer:1.2",
     ),
     (
@@ -177,8 +177,7 @@ BAD_SETS: list[tuple[str, str, Any, str]] = [
         SETS,
         "2/spec/template/spec/containers",
         [],
-        "documents[2].spec.template.spec.containers: must be one container, which runs the role; move or"
-        " remove the others",
+        "documents[2].spec.template.spec.containers: is empty; give at least one",
     ),
     (
         SETS,
@@ -196,13 +195,13 @@ BAD_SETS: list[tuple[str, str, Any, str]] = [
         SETS,
         "2/spec/replica",
         1,
-        "documents[2].spec.replica: is no key of a StatefulSet; did you mean 'replicas'?",
+        "documents[2].spec.replica: is not a key of a StatefulSet; did you mean 'replicas'?",
     ),
     (
         SETS,
         "2/sepc",
         {},
-        "documents[2].sepc: is no key of a StatefulSet; did you mean 'spec'?",
+        "documents[2].sepc: is not a key of a StatefulSet; did you mean 'spec'?",
     ),
     (
         SETS,
@@ -220,21 +219,21 @@ BAD_SETS: list[tuple[str, str, Any, str]] = [
         SETS,
         "2/metadata/name",
         "Middleware",
-        "documents[2].metadata.name: 'Middleware' is no DNS label, so Kubernetes would refuse objects "
-        "named after it; use at most 63 lower-case letters, digits and '-', starting with a letter",
+        "documents[2].metadata.name: 'Middleware' is not a valid name: "
+        "use lower-case letters, digits and '-' (at most 63), starting with a letter",
     ),
     (
         SETS,
         "2/spec/volumeClaimTemplates",
         [{"metadata": {"name": "disk"}}],
         "documents[2].spec.volumeClaimTemplates: a PersiaJob has no disks that outlive their pods; mount"
-        " a volume instead, such as one with ephemeral",
+        " a volume instead, such as an ephemeral one",
     ),
     (
         SETS,
         "2/spec/template/spec/terminationGracePeriodSeconds",
         600,
-        "documents[2].spec.template.spec.terminationGracePeriodSeconds: is not kept in a PersiaJob; "
+        "documents[2].spec.template.spec.terminationGracePeriodSeconds: has no counterpart in a PersiaJob; "
         "known here: affinity, containers, nodeSelector, priorityClassName, restartPolicy, "
         "securityContext, serviceAccountName, tolerations, volumes",
     ),
@@ -260,14 +259,14 @@ BAD_SETS: list[tuple[str, str, Any, str]] = [
         SETS,
         "4/apiVersion",
         "nats.io/v1",
-        "documents[4].apiVersion: a NatsCluster of this version is not known, so its fields may mean "
+        "documents[4].apiVersion: 'nats.io/v1' is not a supported version of NatsCluster, so its fields may mean "
         "something else; write nats.io/v1alpha2",
     ),
     (
         SETS,
         "4/spec/auth",
         {"clientsAuthSecret": "users"},
-        "documents[4].spec.auth: PERSIA's client cannot log in, so no role would get through; remove it:"
-        " the job's NetworkPolicy lets only its own pods reach its NATS",
+        "documents[4].spec.auth: PERSIA's client cannot log in, so no role could connect; remove it:"
+        " the job's NetworkPolicy already admits only its own pods to its NATS",
     ),
 ]

@@ -9,15 +9,17 @@ from pathlib import Path
 
 import yaml
 
-from persia_infra.rehearsal.operator_tools import MPI_OPERATOR, NATS_OPERATOR, PADDLE_OPERATOR, VOLCANO
-from persia_infra.rehearsal.toolchain import Source, Toolchain, tools_folder
+from persia_infra.kube.programs import GoSource
+from persia_infra.operators import mpi, nats, paddle
+from persia_infra.operators.volcano import spec as volcano
+from persia_infra.rehearsal.toolchain import Toolchain, tools_folder
 from tests.support.schema_comparison import Schema
 
 _DEFINITIONS = (
-    (MPI_OPERATOR, "manifests/base"),
-    (PADDLE_OPERATOR, "config/crd/bases"),
-    (VOLCANO[0], "config/crd/volcano/bases"),
-    (VOLCANO[0], "config/crd/jobflow/bases"),
+    (mpi.SOURCE, "manifests/base"),
+    (paddle.SOURCE, "config/crd/bases"),
+    (volcano.SOURCES["scheduler"], "config/crd/volcano/bases"),
+    (volcano.SOURCES["scheduler"], "config/crd/jobflow/bases"),
 )
 """Modules, and where each keeps its definitions."""
 _NATS_TYPES = "pkg/apis/nats/v1alpha2/cluster.go"
@@ -46,12 +48,12 @@ def definitions(modules: Path, persia: Toolchain) -> dict[str, Schema]:
 
 def nats_spec(modules: Path) -> Schema:
     """What the NATS operator reads of a cluster; its own definition has no schema, its Go types say it."""
-    source = (module(NATS_OPERATOR, modules) / _NATS_TYPES).read_text()
+    source = (module(nats.SOURCE, modules) / _NATS_TYPES).read_text()
     structs = dict(re.findall(r"^type (\w+) struct \{\n(.*?)^\}", source, re.MULTILINE | re.DOTALL))
     return _of_struct("ClusterSpec", structs)
 
 
-def module(source: Source, modules: Path) -> Path:
+def module(source: GoSource, modules: Path) -> Path:
     """One module's files, without those of what it depends on, checked against the pins."""
     done = subprocess.run(
         ["go", "mod", "download", "-json", source.module],

@@ -1,7 +1,7 @@
-"""PERSIA's two configuration files, `global_config` and `embedding_config`, with the limits its servers have.
+"""PERSIA's two configuration files, `global_config` and `embedding_config`, with the limits that its servers enforce.
 
-PERSIA reads both with unknown keys ignored, so a misspelt one silently leaves the default in place; here it is
-an error. What is left out stays out: PERSIA's own defaults apply, and they are not repeated in the file.
+PERSIA ignores unknown keys in both, so a misspelt one silently leaves the default in place; here it is
+an error. Keys that are not given are not written to the file, so PERSIA's own defaults apply.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,18 +20,18 @@ Positive = Annotated[int, Field(ge=1, lt=2**64)]
 
 
 class _Section(BaseModel):
-    """A part of a file; keys are spelt as PERSIA spells them, and numbers are not taken from text."""
+    """A section of a file; keys are spelt as in PERSIA, and numbers in quotes are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
 
     MISTAKEN: ClassVar[Mapping[str, str]] = {}
-    """Keys that older releases, PERSIA's examples or its documentation have here, and what to do about each."""
+    """Wrong keys from older releases, PERSIA's examples or its documentation, each with the fix."""
 
     @model_validator(mode="before")
     @classmethod
     def _refuse_mistaken_keys(cls, data: Any) -> Any:  # noqa: ANN401
         if isinstance(data, Mapping):
-            refuse(((key,), said) for key, said in cls.MISTAKEN.items() if key in data)
+            refuse(((key,), message) for key, message in cls.MISTAKEN.items() if key in data)
         return data
 
 
@@ -45,25 +45,31 @@ class MetricsConfig(_Section):
     MISTAKEN = {"push_interval_sec": _renamed("push_interval_seconds")}
 
     enable_metrics: bool = True
+    """Reports metrics to the gateway."""
     job_name: str = "persia_default_jobname"
+    """The job's name in the metrics."""
     push_interval_seconds: Positive = 10
+    """Seconds between two reports."""
 
 
 class InferConfig(_Section):
-    """Where inference finds the parameter servers and the embeddings; both are needed once one is given."""
+    """Where inference finds the parameter servers and the embeddings; both are required."""
 
     servers: list[str]
+    """Addresses of the parameter servers, as host:port."""
     embedding_checkpoint: str
+    """Path of the checkpoint that the embeddings are loaded from."""
 
 
 class CheckpointingConfig(_Section):
     """How checkpoints are written and read."""
 
     num_workers: Positive = 4
+    """Threads per server that write and read checkpoints."""
 
 
 class CommonConfig(_Section):
-    """What parameter servers and embedding workers share."""
+    """Settings that parameter servers and embedding workers share."""
 
     MISTAKEN = {
         "intent": _renamed("job_type"),
@@ -72,10 +78,14 @@ class CommonConfig(_Section):
         "servers": _renamed("infer_config: {servers: […]}"),
     }
 
-    metrics_config: MetricsConfig = MetricsConfig()
+    metrics_config: MetricsConfig = MetricsConfig.model_construct()
+    """What the servers report to the metrics gateway."""
     job_type: Literal["Train", "Eval", "Infer"] = "Train"
+    """Whether the job trains, evaluates or serves inference."""
     infer_config: InferConfig | None = None
-    checkpointing_config: CheckpointingConfig = CheckpointingConfig()
+    """Servers and checkpoint for inference; required with `job_type: Infer`."""
+    checkpointing_config: CheckpointingConfig = CheckpointingConfig.model_construct()
+    """How checkpoints are written and read."""
 
     @model_validator(mode="after")
     def _inference_has_servers(self) -> Self:
@@ -84,7 +94,7 @@ class CommonConfig(_Section):
                 [
                     (
                         ("infer_config",),
-                        "names no servers, and with job_type Infer the embedding workers dial those alone; "
+                        "lists no servers, but with job_type: Infer the embedding workers connect only to those; "
                         "list the parameter servers as host:port under infer_config: {servers: […]}",
                     )
                 ]
@@ -96,25 +106,31 @@ class EmbeddingWorkerConfig(_Section):
     """Buffers of the embedding workers."""
 
     forward_buffer_size: Positive = 1000
+    """Number of batches that an embedding worker holds for the nn-workers."""
     buffered_data_expired_sec: Positive = 1000
+    """Seconds after which a batch that no nn-worker has fetched is dropped."""
 
 
 class EmbeddingParameterServerConfig(_Section):
     """Size and incremental updates of each parameter server."""
 
     MISTAKEN = {
-        "full_amount_manager_buffer_size": "no PERSIA reads this key any more; remove it",
+        "full_amount_manager_buffer_size": "current versions of PERSIA do not read this key; remove it",
         "num_hashmap_internal_shard": _renamed("num_hashmap_internal_shards"),
     }
 
     capacity: Positive = 1_000_000_000
-    """Embedding vectors, not parameters, that one server holds."""
+    """Number of embedding vectors (not parameters) that one server holds."""
     num_hashmap_internal_shards: Positive = 100
-    """PERSIA itself takes 1000 instead when the whole section is left out."""
+    """Shards of a server's hash map; PERSIA takes 1000 when the whole section is left out."""
     enable_incremental_update: bool = False
+    """Writes changed embeddings continuously, for inference servers to load."""
     incremental_buffer_size: Positive = 1_000_000
+    """Number of changed embeddings that are collected before they are written."""
     incremental_dir: str = "/workspace/incremental_dir/"
+    """Folder that the changed embeddings are written to."""
     incremental_channel_capacity: Positive = 1000
+    """Number of updates that may wait to be collected."""
 
 
 class GlobalConfig(_Section):
@@ -127,16 +143,21 @@ class GlobalConfig(_Section):
         "job_type": _renamed("common_config: {job_type: …}"),
     }
 
-    common_config: CommonConfig = CommonConfig()
-    embedding_worker_config: EmbeddingWorkerConfig = EmbeddingWorkerConfig()
-    embedding_parameter_server_config: EmbeddingParameterServerConfig = EmbeddingParameterServerConfig()
+    common_config: CommonConfig = CommonConfig.model_construct()
+    """Settings that parameter servers and embedding workers share."""
+    embedding_worker_config: EmbeddingWorkerConfig = EmbeddingWorkerConfig.model_construct()
+    """Buffers of the embedding workers."""
+    embedding_parameter_server_config: EmbeddingParameterServerConfig = EmbeddingParameterServerConfig.model_construct()
+    """Capacity and incremental updates of the parameter servers."""
 
 
 class HashStackConfig(_Section):
-    """Several small hashes in place of one large table; both numbers are needed once one is given."""
+    """Several small hashes instead of one large table; both numbers are required."""
 
     hash_stack_rounds: Count
+    """Number of hashes per feature value; 0 turns the hash stack off."""
     embedding_size: Count
+    """Number of rows of the hashed table."""
 
 
 class SlotConfig(_Section):
@@ -145,29 +166,38 @@ class SlotConfig(_Section):
     MISTAKEN = {"sample_fix_sized": _renamed("sample_fixed_size")}
 
     dim: Positive
+    """Length of the embedding vectors."""
     sample_fixed_size: Positive = 10
+    """Number of values per sample when the embeddings are not summed."""
     embedding_summation: bool = True
+    """Sums the embeddings of a sample's values into one vector."""
     sqrt_scaling: bool = False
+    """Divides the sum by the square root of the number of values."""
     hash_stack_config: HashStackConfig = HashStackConfig(hash_stack_rounds=0, embedding_size=0)
+    """Several small hashes instead of one large table; off by default."""
     index_prefix: Count = 0
+    """Computed by PERSIA and refused here; leave it out."""
 
 
 class EmbeddingConfig(_Section):
     """`embedding_config.yaml`; the order of groups and slots decides their prefixes, so it is kept."""
 
     MISTAKEN = {
-        "slot_config": "PERSIA stops without slots_config; write 'slots_config'",
-        "slots_configs": "PERSIA stops without slots_config; write 'slots_config'",
+        "slot_config": "PERSIA does not start without slots_config; write 'slots_config'",
+        "slots_configs": "PERSIA does not start without slots_config; write 'slots_config'",
         "feature_group": _renamed("feature_groups"),
     }
 
     feature_index_prefix_bit: int = Field(default=8, ge=1, le=63)
+    """Bits of a feature's index that hold the number of its group."""
     slots_config: dict[str, SlotConfig] = Field(min_length=1)
+    """The categorical features, by name."""
     feature_groups: dict[str, list[str]] = Field(default={})
+    """Features that share embeddings, as lists of slots by the group's name."""
 
     @property
     def group_count(self) -> int:
-        """Groups that PERSIA numbers: the named ones, and one for each slot that is in none of them."""
+        """The number of groups that PERSIA numbers: the named ones, and one for each slot that is in none of them."""
         grouped = {slot for slots in self.feature_groups.values() for slot in slots}
         return len(self.feature_groups) + len(self.slots_config.keys() - grouped)
 
@@ -181,7 +211,7 @@ class EmbeddingConfig(_Section):
             if slot.index_prefix:
                 yield (
                     ("slots_config", name, "index_prefix"),
-                    "PERSIA computes it from the slot's group and stops when it is given; remove it",
+                    "PERSIA computes it from the slot's group and does not start if it is given; remove it",
                 )
 
     def _group_findings(self) -> Iterator[Finding]:
@@ -190,19 +220,19 @@ class EmbeddingConfig(_Section):
             if group in self.slots_config:
                 yield (
                     ("feature_groups", group),
-                    "is the name of a slot as well, at which PERSIA stops; rename the group",
+                    "is also the name of a slot, so PERSIA would not start; rename the group",
                 )
             for index, slot in enumerate(slots):
                 if slot not in self.slots_config:
                     yield (
                         ("feature_groups", group, index),
-                        f"no slot {slot!r} is in slots_config, so the group would not be what it seems; "
+                        f"slot {slot!r} is not in slots_config, so the group would be incomplete; "
                         "correct the name or add the slot",
                     )
                 elif slot in home:
                     yield (
                         ("feature_groups", group, index),
-                        f"slot {slot!r} is in {home[slot]!r} already, and the last one would silently win; "
+                        f"slot {slot!r} is already in {home[slot]!r}, and PERSIA would silently use the last group; "
                         "keep it in one group",
                     )
                 home.setdefault(slot, group)
@@ -211,14 +241,15 @@ class EmbeddingConfig(_Section):
         if count > most:
             yield (
                 ("feature_index_prefix_bit",),
-                f"{self.feature_index_prefix_bit} bits number at most {most} groups, but there are {count} (each slot "
-                "outside feature_groups is one), so prefixes would wrap and features share embeddings; "
+                f"{self.feature_index_prefix_bit} bits can number at most {most} groups, but there are {count} (each "
+                "slot "
+                "outside feature_groups is one), so prefixes would wrap around and features would share embeddings; "
                 f"write at least {count.bit_length()}",
             )
 
 
 def _content(value: Any) -> Any:  # noqa: ANN401
-    """The mapping that a file's text holds; anything else as it is."""
+    """The mapping that a file's text contains; a mapping or model is returned unchanged."""
     if not isinstance(value, str):
         if not isinstance(value, Mapping | BaseModel):
             raise ValueError("must be the file's text, or its content as a mapping")
@@ -231,12 +262,12 @@ def _content(value: Any) -> Any:  # noqa: ANN401
     except (yaml.YAMLError, RecursionError):
         raise ValueError("is not valid YAML") from None
     if len(documents) != 1 or not isinstance(documents[0], Mapping):
-        raise ValueError("must hold one YAML document, a mapping of keys to values")
+        raise ValueError("must contain one YAML document, a mapping of keys to values")
     return documents[0]
 
 
 def _ordered_content(value: Any) -> Any:  # noqa: ANN401
-    """Refuses mappings whose order would be lost on the way through Pulumi, which sorts the keys of its values."""
+    """Refuses mappings whose order would be lost, because Pulumi sorts the keys of its configuration."""
     if isinstance(value, Mapping):
         for key in ("slots_config", "feature_groups"):
             inner = value.get(key)
@@ -245,9 +276,8 @@ def _ordered_content(value: Any) -> Any:  # noqa: ANN401
                     [
                         (
                             (key,),
-                            "is not in alphabetical order, which Pulumi's configuration puts mappings into, so "
-                            "features would get other prefixes than here; give the file as text (after `|`), whose "
-                            "order is kept",
+                            "is not in alphabetical order, but Pulumi sorts the keys of mappings, so features would "
+                            "get other prefixes; write the file as text (after `|`), which keeps its order",
                         )
                     ]
                 )
@@ -256,10 +286,10 @@ def _ordered_content(value: Any) -> Any:  # noqa: ANN401
 
 GlobalConfigFile = Annotated[GlobalConfig, BeforeValidator(_content)]
 EmbeddingConfigFile = Annotated[EmbeddingConfig, BeforeValidator(_ordered_content)]
-"""A file as its text, as a mapping, or as the model itself."""
+"""A configuration file as text, as a mapping, or as the model itself."""
 
 
 def written(file: GlobalConfig | EmbeddingConfig) -> str:
-    """The file's text: what was described, in its order, in a form that all YAML readers take alike."""
+    """The file's text: the given keys in their order, in a form that every YAML parser reads the same way."""
     content = file.model_dump(exclude_unset=True)
     return yaml.dump(content, Dumper=_DUMPER, sort_keys=False, default_flow_style=False, allow_unicode=True)

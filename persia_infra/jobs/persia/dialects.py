@@ -1,7 +1,7 @@
-"""Older ways to write a PersiaJob, put into today's words.
+"""Translates older dialects of PersiaJob to the current format.
 
-Known are the resource definitions of November 2021 (`trainer`, `middlewareServer`, …), those of early December 2021
-(`globalConfigPath`, …) and today's. Whether the result makes sense is the description's business.
+It knows the resource definitions of November 2021 (`trainer`, `middlewareServer`, …), of early December 2021
+(`globalConfigPath`, …) and the current one. The result is validated elsewhere, by the spec.
 """
 
 from collections.abc import Mapping
@@ -31,10 +31,10 @@ _UNREAD_VARIABLES = {"PERSIA_MODEL_CONFIG", "ENABLE_CUDA"}
 
 
 def in_todays_words(described: Mapping[str, Any]) -> Translation:
-    """A job's description without the words of older dialects.
+    """Returns a job's description in the current format.
 
     Raises:
-        PydanticCustomError: Old and new words are given for the same thing.
+        PydanticCustomError: An old and a new key are given for the same field.
     """
     job = {key: value for key, value in described.items() if value is not None}
     notes: list[Finding] = []
@@ -46,12 +46,15 @@ def in_todays_words(described: Mapping[str, Any]) -> Translation:
         given = job.get("persiaEnv", {})
         job["persiaEnv"] = {**given, **values} if isinstance(given, Mapping) else given
         origins |= {("persiaEnv", new): (old,) for old, new in paths.items()}
-        notes += [((old,), f"is from before December 2021; taken as persiaEnv.{new}") for old, new in paths.items()]
+        notes += [
+            ((old,), f"is the name from before December 2021; it was read as persiaEnv.{new}")
+            for old, new in paths.items()
+        ]
     for old, new in _ROLES.items():
         if old in job:
             job[new] = job.pop(old)
             origins[new,] = (old,)
-            notes.append(((old,), f"is from before PERSIA renamed its roles; taken as {new}"))
+            notes.append(((old,), f"is the old name of the role; it was read as {new}"))
     for role in ROLES:
         if isinstance(job.get(role), Mapping):
             job[role] = _role(job[role], traced((role,), origins), notes)
@@ -63,13 +66,13 @@ def in_todays_words(described: Mapping[str, Any]) -> Translation:
 def _doubled(job: Mapping[str, Any]) -> list[Finding]:
     paths = job.get("persiaEnv")
     given = paths if isinstance(paths, Mapping) else {}
-    said = "is given besides {}, its name since, so nobody can tell which should win; remove one"
-    found: list[Finding] = [
-        ((old,), said.format(f"persiaEnv.{new}")) for old, new in _PATHS.items() if old in job and new in given
+    conflict = "cannot be combined with {}, the new name of the same field; remove one of them"
+    findings: list[Finding] = [
+        ((old,), conflict.format(f"persiaEnv.{new}")) for old, new in _PATHS.items() if old in job and new in given
     ]
     if "trainerPyEntryPath" in job and "nnWorkerPyEntryPath" in job:
-        found.append((("trainerPyEntryPath",), said.format("nnWorkerPyEntryPath")))
-    return found + [((old,), said.format(new)) for old, new in _ROLES.items() if old in job and new in job]
+        findings.append((("trainerPyEntryPath",), conflict.format("nnWorkerPyEntryPath")))
+    return findings + [((old,), conflict.format(new)) for old, new in _ROLES.items() if old in job and new in job]
 
 
 def _role(described: Mapping[str, Any], place: Place, notes: list[Finding]) -> dict[str, Any]:
@@ -82,8 +85,8 @@ def _role(described: Mapping[str, Any], place: Place, notes: list[Finding]) -> d
             notes.append(
                 (
                     (*place, "volumeMounts", index, "read_only"),
-                    "is dropped by PERSIA's resource definition, which leaves the volume writable; "
-                    "it takes effect here, as readOnly",
+                    "was read as readOnly and takes effect here; PERSIA's resource definition drops it, "
+                    "which leaves the volume writable",
                 )
             )
     return role
@@ -100,10 +103,10 @@ def _variables(described: list[Any], place: Place, notes: list[Finding]) -> list
             notes.append(
                 (
                     (*place, index, "name"),
-                    f"{name} is read by no PERSIA since December 2021; taken as {_VARIABLES[name]}",
+                    f"PERSIA has not read {name} since December 2021; it was read as {_VARIABLES[name]}",
                 )
             )
         elif name in _UNREAD_VARIABLES:
-            notes.append(((*place, index, "name"), f"{name} has no effect: no PERSIA reads it"))
+            notes.append(((*place, index, "name"), f"{name} has no effect: no version of PERSIA reads it"))
         translated.append(variable)
     return translated

@@ -1,8 +1,8 @@
-"""What a run asks of Kubernetes, the same for every job and role: where, with what, and as whom it runs.
+"""Run settings, the same for every job and role: hardware, placement, volumes, variables and user.
 
-The words are the platform's (`node_selector`, `volumes` with a `volume_type`, `resources` by `cpu`, `mem` and
-`gpu`, `secrets`, `envs`) or Kubernetes' own (`nodeSelector`, `volumes` with a source, `resources` by `requests`
-and `limits`, `env`). Out of scope: making Secrets; they are in the namespace already, and only named here.
+Fields are spelt as in the platform (`node_selector`, `volumes` with a `volume_type`, `resources` by `cpu`, `mem` and
+`gpu`, `secrets`, `envs`) or as in Kubernetes (`nodeSelector`, `volumes` with a source, `resources` by `requests`
+and `limits`, `env`). Out of scope: creating Secrets; they already exist in the namespace and are only referenced here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,6 +22,7 @@ from persia_infra.kube.pods import (
     Volume,
     VolumeMount,
     duplicate_names,
+    mount_folder,
     resource_findings,
 )
 from persia_infra.spec.base import Finding, Place, Quantity, Spec, refuse
@@ -35,22 +36,30 @@ class Amount(Spec):
     """How much of one resource is reserved, and how much may be used."""
 
     requests: Quantity | None = None
+    """How much is reserved for each pod."""
     limits: Quantity | None = None
+    """How much each pod may use at most."""
 
 
 class RunResources(Spec):
     """Hardware by resource (`cpu`, `mem` or `memory`, `gpu`), or Kubernetes' `requests` and `limits`."""
 
     cpu: Amount | None = None
+    """CPU cores of each pod."""
     mem: Amount | None = None
+    """Memory of each pod; another spelling of `memory`."""
     memory: Amount | None = None
+    """Memory of each pod."""
     gpu: Amount | None = None
+    """GPUs of each pod."""
     requests: dict[str, Quantity] = Field(default={})
+    """What is reserved for each pod, by resource, as in Kubernetes."""
     limits: dict[str, Quantity] = Field(default={})
+    """What each pod may use at most, by resource, as in Kubernetes."""
 
     @property
     def kubernetes(self) -> Resources:
-        """The same in Kubernetes' shape."""
+        """The same amounts as Kubernetes' `requests` and `limits`."""
         requests, limits, _ = self._gathered()
         return Resources(requests=requests, limits=limits)
 
@@ -72,22 +81,21 @@ class RunResources(Spec):
 
     def _findings(self) -> Iterator[Finding]:
         if self.mem and self.memory:
-            yield ("mem",), "is memory in its other spelling, and both are given; remove one"
+            yield ("mem",), "is another spelling of memory and cannot be combined with it; remove one"
         requests, limits, written = self._gathered()
         for group, name in written:
             if name in getattr(self, str(group)):
                 yield written[group, name], f"is also given as {group}.{name}; remove one"
-        for place, said in resource_findings(requests, limits):
-            at = written.get(place, place)
-            yield at, said.replace(f'write limits: {{"{GPU}"', 'write limits: {"gpu"') if at[0] == "gpu" else said
+        for place, message in resource_findings(requests, limits):
+            yield written.get(place, place), message
 
 
 def _secret(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, Mapping):
         if "value" in value or "stringData" in value or "data" in value:
             raise ValueError(
-                "a secret's value is not written here, where everybody who reads the stack or its state would see it; "
-                "put it into a Secret of the namespace, and give its name"
+                "must not contain a secret's value, which everyone who can read the stack or its state would see; "
+                "put it into a Secret of the namespace and write the Secret's name"
             )
         return value
     if not isinstance(value, str):
@@ -96,8 +104,8 @@ def _secret(value: Any) -> Any:  # noqa: ANN401
         _OBJECT_NAME.validate_python(value)
     except ValidationError:
         raise ValueError(
-            "is no name of a Secret; a value is not written here, where everybody who reads the stack would see it: "
-            "put it into a Secret of the namespace, and give its name"
+            "is not a valid name of a Secret; a secret's value must not be written here, where everyone who can read "
+            "the stack would see it: put it into a Secret of the namespace and write the Secret's name"
         ) from None
     return {"name": value}
 
@@ -106,30 +114,35 @@ class SecretRef(Spec):
     """A Secret of the namespace: all its keys as variables, or one `key` as the variable `env`."""
 
     name: ObjectName
+    """The name of a Secret in the job's namespace."""
     key: str | None = None
+    """One key of the Secret; all keys become environment variables when absent."""
     env: str | None = None
+    """The environment variable that gets the value of `key`."""
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
         if (self.key is None) != (self.env is None):
-            raise ValueError("key and env go together: the key of the Secret, and the variable that it becomes")
+            raise ValueError("needs both key (of the Secret) and env (the variable that gets its value), or neither")
         return self
 
 
 def _selector(value: Any) -> Any:  # noqa: ANN401
-    """The platform's list of keys and values as the mapping that Kubernetes has."""
+    """Converts the platform's list of keys and values to the mapping of Kubernetes."""
     if not isinstance(value, list):
         return value
-    found: dict[str, Any] = {}
+    selector: dict[str, Any] = {}
     for index, entry in enumerate(value):
         if not isinstance(entry, Mapping) or set(entry) != {"key", "value"}:
             raise ValueError(f"entry {index} needs exactly the keys key and value")
         if not isinstance(entry["key"], str):
             raise ValueError(f"the key of entry {index} must be text; put it in quotes")
-        if entry["key"] in found:
-            raise ValueError(f"the key {entry['key']!r} is given twice, and a node has one value only; remove one")
-        found[entry["key"]] = entry["value"]
-    return found
+        if entry["key"] in selector:
+            raise ValueError(
+                f"the key {entry['key']!r} is given twice, but a node has only one value for it; remove one"
+            )
+        selector[entry["key"]] = entry["value"]
+    return selector
 
 
 def _room(value: str) -> str:
@@ -139,65 +152,79 @@ def _room(value: str) -> str:
 
 
 class RunSettings(Spec):
-    """What one run, or one role of it, asks for; everything may be left out."""
+    """Settings of a run or of one of its roles; every field is optional."""
 
     node_selector: Annotated[dict[str, str], BeforeValidator(_selector)] = Field(default={})
+    """Labels that the nodes must have, as a mapping or as a list of `key` and `value`."""
     volumes: list[RunVolume] = Field(default=[])
+    """Volumes of the pods, each with the path at which it is mounted."""
     volume_mounts: list[VolumeMount] = Field(default=[])
-    """For volumes that are given without a mount path of their own."""
-    resources: RunResources = RunResources()
+    """Mounts of volumes that have no `mountPath` of their own."""
+    resources: RunResources = RunResources.defaults()
+    """CPU, memory and GPUs of each pod."""
     secrets: list[Annotated[SecretRef, BeforeValidator(_secret)]] = Field(default=[])
+    """Secrets of the namespace whose keys become environment variables; names, never values."""
     envs: list[EnvVar] = Field(default=[])
+    """Environment variables of the main container."""
     env: list[EnvVar] = Field(default=[])
+    """Another spelling of `envs`."""
     tolerations: list[Toleration] = Field(default=[])
+    """Taints of nodes that the pods tolerate, in addition to those of their pool."""
     affinity: Affinity | None = None
+    """Rules on which nodes the pods prefer or need, as in Kubernetes."""
     fs_group: UserId | None = None
+    """The group that owns the volumes, as a number other than 0."""
     run_as_user: UserId | None = None
+    """The user that the containers run as, as a number other than 0."""
     run_as_group: UserId | None = None
+    """The group that the containers run as, as a number other than 0."""
     shared_memory: Annotated[str, AfterValidator(_room), ABOVE_ZERO] | None = None
-    """Upper bound of /dev/shm, which counts as the container's memory; empty text for none but that."""
+    """Size limit of /dev/shm, which counts as the pod's memory; empty text for no limit of its own."""
 
     @property
     def variables(self) -> list[EnvVar]:
-        """All variables, those from single keys of Secrets included."""
+        """All variables, including those from single keys of Secrets."""
         keys = [
-            EnvVar.model_validate({"name": one.env, "valueFrom": {"secretKeyRef": {"name": one.name, "key": one.key}}})
-            for one in self.secrets
-            if one.key
+            EnvVar.model_validate(
+                {"name": secret.env, "valueFrom": {"secretKeyRef": {"name": secret.name, "key": secret.key}}}
+            )
+            for secret in self.secrets
+            if secret.key
         ]
         return [*self.envs, *self.env, *keys]
 
     @property
     def variable_sources(self) -> list[EnvFrom]:
-        """Secrets whose keys all become variables."""
-        return [EnvFrom.model_validate({"secretRef": {"name": one.name}}) for one in self.secrets if not one.key]
+        """The Secrets all of whose keys become variables."""
+        whole = [secret for secret in self.secrets if not secret.key]
+        return [EnvFrom.model_validate({"secretRef": {"name": secret.name}}) for secret in whole]
 
     def pod_volumes(self, job: str) -> list[Volume]:
-        """Volumes of a pod of this job; shares are mounted through the claims of `claims`."""
-        found = [volume.source(job) for volume in self.volumes]
+        """The volumes of a pod of this job; shares are mounted through claims."""
+        volumes = [volume.source(job) for volume in self.volumes]
         if self.shared_memory is not None:
             room = {"medium": "Memory", **({"sizeLimit": self.shared_memory} if self.shared_memory else {})}
-            found.append(Volume.model_validate({"name": SHARED_MEMORY_VOLUME, "emptyDir": room}))
-        return found
+            volumes.append(Volume.model_validate({"name": SHARED_MEMORY_VOLUME, "emptyDir": room}))
+        return volumes
 
     @property
     def mounts(self) -> list[VolumeMount]:
-        """Where the main container sees the volumes."""
-        found = [mount for volume in self.volumes if (mount := volume.mount) is not None]
+        """The mounts of the main container."""
+        mounts = [mount for volume in self.volumes if (mount := volume.mount) is not None]
         if self.shared_memory is not None:
-            found.append(VolumeMount(name=SHARED_MEMORY_VOLUME, mount_path=SHARED_MEMORY))
-        return [*found, *self.volume_mounts]
+            mounts.append(VolumeMount(name=SHARED_MEMORY_VOLUME, mount_path=SHARED_MEMORY))
+        return [*mounts, *self.volume_mounts]
 
     @property
     def annotations(self) -> dict[str, str]:
-        """What GKE wants to see on pods with such volumes."""
+        """The annotations that GKE requires on pods with these volumes."""
         if any(volume.volume_type == "gcs_fuse" or volume.is_gcs_fuse for volume in self.volumes):
             return {"gke-gcsfuse/volumes": "true"}
         return {}
 
     @property
     def shared(self) -> Self:
-        """The part that every role of a job has in common: data, variables and the user; not the hardware."""
+        """The part that applies to every role of a job: data, variables and user, but not hardware."""
         return self.model_copy(
             update={
                 "resources": RunResources(),
@@ -229,11 +256,11 @@ class RunSettings(Spec):
         if self.shared_memory is not None:
             places[SHARED_MEMORY] = "sharedMemory"
         for place, mount in mounts:
-            path = mount.folder
+            path = mount_folder(mount)
             if path in places:
                 yield (
                     place,
-                    f"{path} is mounted twice (also by {places[path]}), so one would hide the other; remove one",
+                    f"{path} is mounted twice (also by {places[path]}), so one mount would hide the other; remove one",
                 )
             places.setdefault(path, mount.name)
         used = {mount.name for _, mount in mounts}
@@ -242,24 +269,24 @@ class RunSettings(Spec):
                 known = ", ".join(sorted(names)) or "none"
                 yield (
                     ("volumeMounts", index, "name"),
-                    f"no volume {mount.name!r} is declared, so the pod would be refused; declared: {known}",
+                    f"volume {mount.name!r} is not declared, so Kubernetes would refuse the pod; declared: {known}",
                 )
         for index, volume in enumerate(self.volumes):
             if volume.name not in used:
                 yield (
                     ("volumes", index),
-                    f"{volume.name!r} is mounted nowhere, so no program would see it; add mount_path",
+                    f"volume {volume.name!r} is not mounted, so no program could use it; add mount_path",
                 )
 
     def _variable_findings(self) -> Iterator[Finding]:
         if self.env and self.envs:
-            yield ("env",), "is envs in its other spelling, and both are given; remove one"
+            yield ("env",), "is another spelling of envs and cannot be combined with it; remove one"
         for key, variables in (("envs", self.envs), ("env", self.env)):
-            for at, said in duplicate_names(variables, "variable"):
-                yield (key, *at), said
+            for at, message in duplicate_names(variables, "variable"):
+                yield (key, *at), message
         names: set[str] = {variable.name for variable in (*self.envs, *self.env)}
-        for index, one in enumerate(self.secrets):
-            if one.env in names:
-                yield ("secrets", index, "env"), f"variable {one.env!r} is given twice; remove one"
-            if one.env:
-                names.add(one.env)
+        for index, secret in enumerate(self.secrets):
+            if secret.env in names:
+                yield ("secrets", index, "env"), f"variable {secret.env!r} is given twice; remove one"
+            if secret.env:
+                names.add(secret.env)

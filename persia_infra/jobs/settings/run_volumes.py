@@ -1,7 +1,7 @@
-"""Volumes of runs: the platform's form (`volume_type`, `mount_path`, `spec`), or Kubernetes' own.
+"""Volumes of run settings: in the platform's form (`volume_type`, `mount_path`, `spec`) or in Kubernetes' own.
 
-A share that lies outside the cluster is mounted through a PersistentVolume and a claim rather than directly, so
-that its pods can live under the strictest Pod Security.
+A share outside the cluster is mounted through a PersistentVolume and a claim rather than directly, so
+that its pods can run under the strictest Pod Security level.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,40 +37,52 @@ AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWrit
 
 
 class NewClaim(Spec):
-    """A disk of the pod's own, made with it and removed with it."""
+    """A disk that is created and deleted together with its pod."""
 
     size: Annotated[Quantity, ABOVE_ZERO]
+    """Size of the disk, such as 100Gi."""
     storage_class: ObjectName | None = None
+    """The StorageClass of the disk; the cluster's default when absent."""
     access_mode: AccessMode = "ReadWriteOnce"
+    """How pods may mount the disk."""
 
 
 class ExistingClaim(Spec):
-    """A claim that is in the namespace already, and outlives the run."""
+    """A PersistentVolumeClaim that already exists in the namespace and outlives the run."""
 
     claim_name: ObjectName
+    """The name of a PersistentVolumeClaim in the job's namespace."""
 
 
 class NamedObject(Spec):
-    """A ConfigMap or Secret that is in the namespace already."""
+    """A ConfigMap or Secret that already exists in the namespace."""
 
     name: ObjectName
+    """The name of the ConfigMap or Secret in the job's namespace."""
     optional: bool | None = None
+    """Starts the pod even if the object does not exist."""
 
 
 class NfsShare(Spec):
-    """A folder of an NFS server."""
+    """A folder on an NFS server."""
 
     server: NfsServer
+    """Name or address of the NFS server."""
     path: AbsolutePath
+    """The exported folder, as an absolute path."""
     mount_options: list[str] = Field(default=[])
+    """Options for mounting, such as `nfsvers=4.1`."""
 
 
 class GcsBucket(Spec):
-    """A bucket of Cloud Storage, mounted with GKE's FUSE driver."""
+    """A Cloud Storage bucket, mounted with GKE's FUSE driver."""
 
-    bucket: Annotated[str, matching(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", "no name of a bucket; leave out gs://")]
+    bucket: Annotated[str, matching(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", "bucket name; leave out gs://")]
+    """The name of the Cloud Storage bucket, without gs://."""
     mount_options: str | None = None
+    """Comma-separated options of Cloud Storage FUSE; implicit-dirs by default."""
     only_dir: str | None = None
+    """The folder of the bucket to mount; the whole bucket when absent."""
 
 
 _SPECS: dict[str, type[Spec]] = {
@@ -85,10 +97,10 @@ _SPECS: dict[str, type[Spec]] = {
 
 
 def _volume_type(value: str) -> str:
-    found = to_snake(value)
-    if found not in _SPECS:
-        raise ValueError(f"is no kind of volume; write one of {', '.join(_SPECS)}")
-    return found
+    volume_type = to_snake(value)
+    if volume_type not in _SPECS:
+        raise ValueError(f"is not a valid volume type; write one of {', '.join(_SPECS)}")
+    return volume_type
 
 
 @dataclass(frozen=True)
@@ -96,7 +108,7 @@ class Share:
     """A PersistentVolume and the claim on it, for a share outside the cluster."""
 
     name: str
-    """Of the claim, in the job's namespace."""
+    """The name of the claim, in the job's namespace."""
     volume: str
     server: str
     path: str
@@ -105,28 +117,40 @@ class Share:
 
 
 class RunVolume(Spec):
-    """One volume, and where the run sees it."""
+    """A volume and the path at which it is mounted."""
 
     name: DnsLabel
+    """The name of the volume, unique within the pod."""
     volume_type: Annotated[str, AfterValidator(_volume_type)] | None = None
+    """The type of the volume in the platform's terms, such as `nfs` or `gcs_fuse`; needs `spec`."""
     spec: dict[str, Any] | None = None
-    mount_path: Annotated[str, matching(r"/[^:]*", "no absolute path; start it with '/' and leave out ':'")] | None = (
-        None
-    )
+    """The details of the volume, according to `volumeType`."""
+    mount_path: Annotated[str, matching(r"/[^:]*", "absolute path; start it with '/' and leave out ':'")] | None = None
+    """Absolute path at which the volume is mounted in the main container."""
     read_only: bool | None = None
+    """Mounts the volume read-only."""
     sub_path: SubPath | None = None
+    """The folder inside the volume to mount; its root when absent."""
     host_path: HostPathVolume | None = None
+    """A folder of the node, as in Kubernetes."""
     persistent_volume_claim: ClaimVolume | None = None
+    """An existing PersistentVolumeClaim, as in Kubernetes."""
     nfs: NfsVolume | None = None
+    """An NFS share, as in Kubernetes."""
     empty_dir: EmptyDirVolume | None = None
+    """An empty folder that lives as long as the pod, as in Kubernetes."""
     config_map: ConfigMapVolume | None = None
+    """The files of a ConfigMap, as in Kubernetes."""
     secret: SecretVolume | None = None
+    """The files of a Secret, as in Kubernetes."""
     csi: CsiVolume | None = None
+    """A volume of a CSI driver, as in Kubernetes."""
     ephemeral: EphemeralVolume | None = None
+    """A disk that is created and removed with the pod, as in Kubernetes."""
 
     @property
     def mount(self) -> VolumeMount | None:
-        """Where the main container sees it, if it says so itself."""
+        """The mount in the main container, if the volume has a mount path of its own."""
         if self.mount_path is None:
             return None
         optional = {"read_only": self.read_only, "sub_path": self.sub_path}
@@ -135,11 +159,11 @@ class RunVolume(Spec):
 
     @property
     def is_gcs_fuse(self) -> bool:
-        """Whether GKE's FUSE driver mounts it, whichever way it is written."""
+        """Whether GKE's FUSE driver mounts it, in either form."""
         return self.volume_type == "gcs_fuse" or (self.csi is not None and self.csi.driver == GCS_FUSE_DRIVER)
 
     def share(self, job: str) -> Share | None:
-        """The volume and claim that it needs besides itself."""
+        """The PersistentVolume and claim for an NFS share; None for any other volume."""
         name = f"{job}-{self.name}"
         match self._described():
             case NfsShare() as nfs:
@@ -149,11 +173,11 @@ class RunVolume(Spec):
         return None
 
     def source(self, job: str) -> Volume:
-        """The volume as the pod has it."""
+        """The volume as part of a pod."""
         match self._described():
             case NfsShare() | NfsVolume():
                 claim = {"claimName": f"{job}-{self.name}", **({"readOnly": True} if self.read_only else {})}
-                found: dict[str, Any] = {"persistentVolumeClaim": claim}
+                source: dict[str, Any] = {"persistentVolumeClaim": claim}
             case NewClaim() as new:
                 wanted: dict[str, Any] = {
                     "accessModes": [new.access_mode],
@@ -161,23 +185,23 @@ class RunVolume(Spec):
                 }
                 if new.storage_class:
                     wanted["storageClassName"] = new.storage_class
-                found = {"ephemeral": {"volumeClaimTemplate": {"spec": wanted}}}
+                source = {"ephemeral": {"volumeClaimTemplate": {"spec": wanted}}}
             case ExistingClaim() as claim:
-                found = {"persistentVolumeClaim": {"claimName": claim.claim_name}}
+                source = {"persistentVolumeClaim": {"claimName": claim.claim_name}}
             case NamedObject() as named:
                 key = "name" if self.volume_type == "config_map" else "secretName"
-                source = {key: named.name, **({"optional": named.optional} if named.optional is not None else {})}
-                found = {"configMap" if key == "name" else "secret": source}
+                reference = {key: named.name, **({"optional": named.optional} if named.optional is not None else {})}
+                source = {"configMap" if key == "name" else "secret": reference}
             case GcsBucket() as bucket:
-                found = {"csi": _gcs_fuse(bucket, read_only=bool(self.read_only))}
+                source = {"csi": _gcs_fuse(bucket, read_only=bool(self.read_only))}
             case described:
                 key = self.volume_type or next(iter(self._sources))
-                found = {key: described.model_dump(exclude_unset=True, exclude_none=True)}
-        return Volume.model_validate({"name": self.name, **found})
+                source = {key: described.model_dump(exclude_unset=True, exclude_none=True)}
+        return Volume.model_validate({"name": self.name, **source})
 
     @property
     def _sources(self) -> dict[str, Spec]:
-        """Kubernetes' sources that are given."""
+        """The given volume sources in Kubernetes' own form."""
         ours = {"name", "volume_type", "spec", "mount_path", "read_only", "sub_path"}
         named = {key: getattr(self, key) for key in type(self).model_fields if key not in ours}
         return {key: source for key, source in named.items() if source is not None}
@@ -196,7 +220,7 @@ class RunVolume(Spec):
         sources = self._sources
         if self.volume_type is None:
             if self.spec is not None:
-                yield ("spec",), f"needs a volume_type beside it; write one of {', '.join(_SPECS)}"
+                yield ("spec",), f"needs a volume_type as well; write one of {', '.join(_SPECS)}"
             elif len(sources) != 1:
                 yield (
                     (),
@@ -204,15 +228,15 @@ class RunVolume(Spec):
                 )
             return
         for key in sources:
-            yield (key,), "is given besides volume_type, so nobody can tell which should win; remove one"
+            yield (key,), "cannot be combined with volume_type, because a volume has only one source; remove one"
         data = self.spec or {}
         model = _model(self.volume_type, data)
         try:
             model.model_validate(data)
         except ValidationError as error:
-            yield from ((("spec", *place), said) for place, said in findings_from(error, model, data))
+            yield from ((("spec", *place), message) for place, message in findings_from(error, model, data))
         if self.mount_path is None:
-            yield ("mount_path",), "is missing, so no program would see the volume; add it"
+            yield ("mount_path",), "is missing, so no program could use the volume; add it"
 
 
 def _model(volume_type: str, spec: Mapping[str, Any]) -> type[Spec]:

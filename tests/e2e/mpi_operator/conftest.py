@@ -1,15 +1,14 @@
-"""Tests that run the MPI operator, whose health port can't be chosen: one worker runs them all."""
+"""Tests that run the MPI operator, whose health port cannot be chosen: a single worker runs all of them."""
 
-import fcntl
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+
+from persia_infra.rehearsal.toolchain import cache_folder, locked
 
 
 @pytest.fixture(scope="module", autouse=True)
 def mpi_port() -> Iterator[None]:
-    """Those of another run on this machine take turns with them."""
-    with Path(__file__).open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    """Lets test runs of the same user take turns, whichever checkout they are in."""
+    with locked(cache_folder() / "mpi-operator-port.lock"):
         yield

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from persia_components.operators import mpi
+from persia_components import Operator
 
-from persia_infra.operators.specs import MpiOperatorSpec
+from persia_infra.operators import MpiOperatorSpec, mpi
 from persia_infra.rehearsal.stages import KEEPS_RUNNING
 from tests.support.operator_stack import OperatorStack, Program, wait_for
 
@@ -37,7 +37,7 @@ def mpi_job(name: str, *, workers: int = 2, ends: bool = True, **policy: Any) ->
 
 
 def operator(version: str) -> Program:
-    return lambda: mpi.MpiOperator("mpi", MpiOperatorSpec(version=version))
+    return lambda: Operator("mpi", MpiOperatorSpec(version=version))
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,12 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from persia_components.operators import mpi, paddle, volcano
+from persia_components import Operator
 
 from persia_infra.jobs.status import JobStatus
-from persia_infra.operators.specs import MpiOperatorSpec, PaddleOperatorSpec, QueueSpec, VolcanoSpec
+from persia_infra.operators import MpiOperatorSpec, PaddleOperatorSpec, VolcanoSpec, mpi, paddle
+from persia_infra.operators.volcano import rights as volcano
+from persia_infra.operators.volcano.queue import QueueSpec
 from persia_infra.rehearsal.stages import KEEPS_RUNNING
 from tests.support.job_status import job_status
 from tests.support.operator_stack import OperatorStack, Program, wait_for
@@ -24,9 +26,9 @@ GPU_NODES = [f"gang-probe-{index}" for index in range(8)]
 def program(certificate: str = "1") -> Program:
     def declare() -> None:
         queues = {"research": QueueSpec(weight=2, capability={"nvidia.com/gpu": "640"})}
-        volcano.Volcano("volcano", VolcanoSpec(queues=queues, webhook_certificate=certificate))
-        mpi.MpiOperator("mpi", MpiOperatorSpec(), gangs=True)
-        paddle.PaddleOperator("paddle", PaddleOperatorSpec(), gangs=True)
+        Operator("volcano", VolcanoSpec(queues=queues, webhook_certificate=certificate))
+        Operator("mpi", MpiOperatorSpec(), volcano_installed=True)
+        Operator("paddle", PaddleOperatorSpec(), volcano_installed=True)
 
     return declare
 
@@ -110,7 +112,7 @@ def test_a_gang_starts_whole_or_not_at_all(stack: OperatorStack, kind: str) -> N
     )
     assert held.phase == "Pending"
     assert [role.pending for role in held.roles] == [role.wanted for role in held.roles]
-    assert all(role.reason.startswith("Volcano holds the gang back: ") for role in held.roles)
+    assert all(role.reason.startswith("Volcano holds back the gang: ") for role in held.roles)
     assert stack.running(TRAINING) == set()
     stack.kubectl("delete", kind, "--namespace", TRAINING, "gang")
     wait_for("it goes", lambda: stack.names("pods,podgroups", TRAINING), until=lambda seen: not seen)
@@ -173,7 +175,7 @@ def test_an_mpi_gang_without_a_queue_waits_in_the_default_one_and_can_grow(stack
 
 
 @pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "DaemonSet", "Job"])
-def test_what_pods_belong_to_says_how_volcano_treats_them(stack: OperatorStack, kind: str) -> None:
+def test_annotations_of_the_owner_decide_how_volcano_treats_its_pods(stack: OperatorStack, kind: str) -> None:
     labels = {"app": "owned"}
     pod = template()
     pod["metadata"]["labels"] = labels
@@ -195,7 +197,9 @@ def test_what_pods_belong_to_says_how_volcano_treats_them(stack: OperatorStack, 
 
 
 def test_a_job_of_volcano_can_be_told_to_stop(stack: OperatorStack) -> None:
-    tasks = [{"name": "task", "replicas": 2, "template": template()}]
+    # Otherwise they would succeed after a second, perhaps before the job is told to stop.
+    lasting = template(annotations={KEEPS_RUNNING: "yes"})
+    tasks = [{"name": "task", "replicas": 2, "template": lasting}]
     kind = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"}
     metadata = {"name": "told", "namespace": TRAINING}
     stack.apply({**kind, "metadata": metadata, "spec": {"schedulerName": "volcano", "minAvailable": 2, "tasks": tasks}})

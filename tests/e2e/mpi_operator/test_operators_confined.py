@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from persia_components.operators import mpi, nats, paddle
-from persia_components.operators._operator import Rights
+from persia_components import Operator
 
-from persia_infra.operators.specs import MpiOperatorSpec, NatsOperatorSpec, PaddleOperatorSpec
+from persia_infra.operators import MpiOperatorSpec, NatsOperatorSpec, PaddleOperatorSpec, mpi, nats, paddle
+from persia_infra.operators.rights import Rights
 from tests.support.operator_stack import OperatorStack, wait_for
 
 TRAINING = "confined-training"
@@ -39,9 +39,9 @@ PODS = {
 
 
 def declare() -> None:
-    mpi.MpiOperator("mpi", MpiOperatorSpec(watched_namespace=TRAINING))
-    paddle.PaddleOperator("paddle", PaddleOperatorSpec(watched_namespace=TRAINING))
-    nats.NatsOperator("nats", NatsOperatorSpec(watched_namespace=TRAINING))
+    Operator("mpi", MpiOperatorSpec(watched_namespace=TRAINING))
+    Operator("paddle", PaddleOperatorSpec(watched_namespace=TRAINING))
+    Operator("nats", NatsOperatorSpec(watched_namespace=TRAINING))
 
 
 def job(kind: str, namespace: str) -> dict[str, Any]:

@@ -10,11 +10,10 @@ from typing import Any
 import pulumi
 import pytest
 import yaml
-from persia_components.environment import JOB_COMPONENTS
-from persia_components.operators import mpi, paddle
+from persia_components import Job, Operator
 from pulumi_kubernetes import core, meta
 
-from persia_infra.operators.specs import MpiOperatorSpec, PaddleOperatorSpec
+from persia_infra.operators import MpiOperatorSpec, PaddleOperatorSpec
 from persia_infra.rehearsal.stages import KEEPS_RUNNING
 from persia_infra.stack import parse_environment
 from tests.support.operator_stack import OperatorStack, wait_for
@@ -80,7 +79,7 @@ ENVIRONMENT: dict[str, Any] = {
 
 def declare() -> None:
     spec = parse_environment(ENVIRONMENT)
-    operators = [mpi.MpiOperator("mpi", MpiOperatorSpec()), paddle.PaddleOperator("paddle", PaddleOperatorSpec())]
+    operators = [Operator("mpi", MpiOperatorSpec()), Operator("paddle", PaddleOperatorSpec())]
     namespaces = {
         name: core.v1.Namespace(
             name,
@@ -92,9 +91,8 @@ def declare() -> None:
     }
     for name, job in spec.jobs.items():
         if name != MISSING:
-            component: Any = JOB_COMPONENTS[job.kind]
             namespace = namespaces[spec.namespace_of(job)].metadata.name
-            component(name, job, namespace=namespace, opts=pulumi.ResourceOptions(depends_on=operators))
+            Job(name, job, namespace=namespace, opts=pulumi.ResourceOptions(depends_on=operators))
 
 
 @pytest.fixture(scope="module")

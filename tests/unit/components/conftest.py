@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from persia_components import PersiaJob
+from persia_components import Job
 from pulumi.runtime import mocks, stack
 
-from persia_infra.jobs import PersiaJobSpec
 from persia_infra.stack import parse_environment
 
 
@@ -136,11 +135,8 @@ def run_ads(description: dict[str, Any], record: Callable[..., Recording]) -> Ca
         described = {**description["jobs"]["ads"], **changes}
         spec = parse_environment({**description, "operators": {"persia": {}}, "jobs": {"ads": described}})
         job = spec.jobs["ads"]
-        assert isinstance(job, PersiaJobSpec)
         return record(
-            lambda: PersiaJob(
-                "dev-ads", job, namespace="training", object_name="ads", placements=spec.placements("ads")
-            )
+            lambda: Job("dev-ads", job, namespace="training", object_name="ads", placements=spec.placements("ads"))
         )
 
     return build

@@ -1,12 +1,13 @@
 """Operators as the engine is asked for them."""
 
+import base64
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from persia_components import Environment, MpiOperator, NatsOperator, Volcano
+from persia_components import Environment, Operator
 
-from persia_infra.operators.specs import MpiOperatorSpec, NatsOperatorSpec, VolcanoSpec
+from persia_infra.operators import OPERATORS, VolcanoSpec
 from persia_infra.stack import parse_environment
 
 Record = Callable[..., Any]
@@ -17,45 +18,17 @@ def environment(
     description: dict[str, Any], run_jobs: dict[str, Any], record: Record
 ) -> Callable[[dict[str, Any]], Any]:
     def run(operators: dict[str, Any]) -> Any:
-        jobs = {"mpi": run_jobs["mpi"], "paddle": run_jobs["paddle"]}
+        jobs = {name: run_jobs[name] for name in ("mpi", "paddle") if name in operators}
         spec = parse_environment({**description, "operators": operators, "jobs": jobs})
         return record(lambda: Environment("dev", spec))
 
     return run
 
 
-def container(recording: Any, name: str) -> dict[str, Any]:
-    return recording.one("Deployment", name).inputs["spec"]["template"]["spec"]["containers"][0]
-
-
-@pytest.mark.parametrize("volcano", [False, True])
-def test_gangs_follow_from_volcano_being_there(environment: Callable[..., Any], volcano: bool) -> None:
-    recording = environment({"mpi": {}, "paddle": {}, **({"volcano": {}} if volcano else {})})
-
-    mpi = container(recording, "dev-mpi-operator-mpi-operator")
-    paddle = container(recording, "dev-paddle-operator-paddle-operator")
-    rules = recording.one("ClusterRole", "dev-mpi-operator-mpi-operator").inputs["rules"]
-
-    assert ("--gang-scheduling=volcano" in mpi["args"]) == volcano
-    assert ("--scheduling=volcano" in paddle["args"]) == volcano
-    assert any(rule["apiGroups"] == ["scheduling.volcano.sh"] for rule in rules) == volcano
-
-
-def test_every_operator_is_placed_confined_and_pinned(
-    environment: Callable[..., Any], operators: dict[str, Any]
-) -> None:
-    recording = environment(operators)
-    deployments = [one for one in recording.all if one.type.endswith(":Deployment")]
-
-    assert len(deployments) == 7
-    for deployment in deployments:
-        pod = deployment.inputs["spec"]["template"]["spec"]
-        (only,) = pod["containers"]
-        assert pod["nodeSelector"] == {"persia-infra/pool": "cpu"}, deployment.name
-        assert pod["securityContext"]["runAsNonRoot"] is True
-        assert only["securityContext"]["allowPrivilegeEscalation"] is False
-        assert only["resources"]["limits"]["memory"]
-        assert ":" in only["image"]
+def components(recording: Any) -> dict[str, Any]:
+    """The components of operators by their key."""
+    tokens = {f"persia-infra:index:{operator.COMPONENT}": operator.NAME for operator in OPERATORS}
+    return {tokens[each.type]: each for each in recording.all if each.type in tokens}
 
 
 def test_a_job_depends_on_its_operator(environment: Callable[..., Any], operators: dict[str, Any]) -> None:
@@ -66,38 +39,41 @@ def test_a_job_depends_on_its_operator(environment: Callable[..., Any], operator
         assert f"dev-{operator}-operator-{operator}-operator" in made.depends_on
 
 
-def test_an_operator_of_one_namespace_has_rights_there_only(record: Record) -> None:
-    recording = record(lambda: MpiOperator("mpi", MpiOperatorSpec(watched_namespace="training")))
-
-    everywhere = recording.one("ClusterRole", "mpi-mpi-operator").inputs["rules"]
-    (watched,) = [one for one in recording.all if one.type.endswith(":Role") and one.name == "mpi-mpi-operator"]
-
-    assert [rule["resources"] for rule in everywhere] == [["priorityclasses"]]
-    assert watched.inputs["metadata"]["namespace"] == "training"
-    assert "--namespace=training" in container(recording, "mpi-mpi-operator")["args"]
-
-
-def test_operators_live_under_the_strictest_pod_security(
+def test_names_and_types_of_operators_stay_as_they_are(
     environment: Callable[..., Any], operators: dict[str, Any]
 ) -> None:
-    recording = environment(operators)
-    namespaces = {one.inputs["metadata"]["name"]: one for one in recording.all if one.type.endswith(":Namespace")}
+    """Other ones would make the engine replace operators that are deployed."""
+    named = {name: (each.type, each.name, each.parent) for name, each in components(environment(operators)).items()}
 
-    for name in ("nats-io", "mpi-operator", "paddle-system", "persia-system", "volcano-system"):
-        assert namespaces[name].inputs["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert named == {
+        "nats": ("persia-infra:index:NatsOperator", "dev-nats-operator", "dev"),
+        "mpi": ("persia-infra:index:MpiOperator", "dev-mpi-operator", "dev"),
+        "paddle": ("persia-infra:index:PaddleOperator", "dev-paddle-operator", "dev"),
+        "persia": ("persia-infra:index:PersiaOperator", "dev-persia-operator", "dev"),
+        "volcano": ("persia-infra:index:Volcano", "dev-volcano-operator", "dev"),
+    }
 
 
-@pytest.mark.parametrize("part", ["volcano-scheduler", "volcano-controllers", "volcano-admission"])
-def test_a_part_of_volcano_that_hangs_is_started_again(record: Record, part: str) -> None:
-    recording = record(lambda: Volcano("volcano", VolcanoSpec()))
+def test_operators_that_make_gangs_are_installed_after_volcano(environment: Callable[..., Any]) -> None:
+    found = components(environment({"volcano": {}, "nats": {}, "mpi": {}, "paddle": {}, "persia": {}}))
+    after_volcano = {name for name, each in found.items() if any("volcano" in needed for needed in each.depends_on)}
 
-    only = container(recording, f"volcano-{part}")
-    (health,) = [port["containerPort"] for port in only["ports"] if port["name"] == "health"]
+    assert after_volcano == {"mpi", "paddle"}
 
-    assert only["livenessProbe"]["httpGet"]["port"] == "health"
-    assert health == 11251
-    assert "--enable-healthz=true" in only["args"]
-    assert only["livenessProbe"]["httpGet"].get("scheme") == ("HTTPS" if part == "volcano-admission" else None)
+
+def test_without_volcano_no_operator_waits_for_another(environment: Callable[..., Any]) -> None:
+    recording = environment({"nats": {}, "mpi": {}, "paddle": {}, "persia": {}})
+    found = components(recording)
+    names = {each.name for each in recording.all if each.name.startswith(tuple(one.name for one in found.values()))}
+
+    assert {name: each.depends_on & names for name, each in found.items()} == dict.fromkeys(found, frozenset())
+
+
+def test_an_operator_waits_for_its_pool_and_the_namespaces(environment: Callable[..., Any]) -> None:
+    mpi = components(environment({"mpi": {}}))["mpi"]
+
+    assert {"dev-cpu", "dev-training"} <= mpi.depends_on
+    assert "dev-gpu" not in mpi.depends_on
 
 
 def test_what_is_asked_for_is_the_same_every_time_but_for_the_certificate(
@@ -110,18 +86,9 @@ def test_what_is_asked_for_is_the_same_every_time_but_for_the_certificate(
     assert asked() == asked()
 
 
-def test_the_nats_operator_runs_where_it_watches(record: Record) -> None:
-    recording = record(lambda: NatsOperator("nats", NatsOperatorSpec(watched_namespace="training")))
-
-    deployment = recording.one("Deployment", "nats-nats-operator").inputs
-    assert deployment["metadata"]["namespace"] == "training"
-    assert recording.names("Namespace") == set()
-    assert "--feature-gates=ClusterScoped=true" not in container(recording, "nats-nats-operator").get("args", [])
-
-
 def test_volcanos_certificate_is_kept_until_another_is_asked_for(record: Record) -> None:
     def secret(certificate: str) -> Any:
-        recording = record(lambda: Volcano("volcano", VolcanoSpec(webhook_certificate=certificate)))
+        recording = record(lambda: Operator("volcano", VolcanoSpec(webhook_certificate=certificate)))
         (found,) = [one for one in recording.all if one.type.endswith(":Secret")]
         return found
 
@@ -132,3 +99,15 @@ def test_volcanos_certificate_is_kept_until_another_is_asked_for(record: Record)
     assert first.inputs["metadata"]["name"] == second.inputs["metadata"]["name"]
     assert rotated.inputs["metadata"]["name"] != first.inputs["metadata"]["name"]
     assert rotated.name != first.name
+
+
+def test_webhooks_trust_the_certificate_that_is_deployed(record: Record) -> None:
+    recording = record(lambda: Operator("volcano", VolcanoSpec()))
+    (bundle,) = {
+        webhook["clientConfig"]["caBundle"]
+        for one in recording.all
+        if one.custom and "WebhookConfiguration" in one.type
+        for webhook in one.inputs["webhooks"]["value"]  # a secret on Pulumi's wire
+    }
+
+    assert base64.b64decode(bundle).startswith(b"-----BEGIN CERTIFICATE-----")

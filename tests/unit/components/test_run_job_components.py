@@ -47,7 +47,7 @@ def test_one_node_is_a_job_that_no_update_waits_for(recorded: Callable[..., Any]
 
 
 @pytest.mark.parametrize("name", ["mpi", "paddle", "training", "single", "ads"])
-def test_without_a_queue_nobody_needs_volcano(recorded: Callable[..., Any], name: str) -> None:
+def test_without_a_queue_no_job_needs_volcano(recorded: Callable[..., Any], name: str) -> None:
     recording = recorded(name)
 
     assert not pod_groups(recording)

@@ -8,8 +8,8 @@ import pytest
 from persia_infra.gke.pools import POOL_LABEL
 from persia_infra.jobs import MPIJobSpec
 from persia_infra.stack import parse_environment
-from tests.support.environments import JOBS, VOLUME, problems
-from tests.support.run_jobs import places, read
+from tests.support.environments import JOBS, VOLUME, assert_refused, problems
+from tests.support.run_jobs import object_spec, places, read, without_added_labels
 
 WORKER = "mpiReplicaSpecs/Worker"
 EVERY_FIELD: dict[str, Any] = {
@@ -65,6 +65,12 @@ EVERY_FIELD: dict[str, Any] = {
 }
 
 
+MINIMAL: dict[str, Any] = {
+    "kind": "MPIJob",
+    "mpiReplicaSpecs": {"Launcher": {"template": {"spec": {"containers": [{"name": "main", "image": "i"}]}}}},
+}
+
+
 @pytest.mark.parametrize(
     ("place", "value", "line"),
     [
@@ -98,32 +104,37 @@ EVERY_FIELD: dict[str, Any] = {
         ("mpi/runPolicy/backoffLimit", -1, "mpi.runPolicy.backoffLimit: must be greater than or equal to 0"),
         ("mpi/runPolicy/managedBy", "me", "mpi.runPolicy.managedBy: not one of the values it can have"),
         ("mpi/runPolicy/schedulingPolicy/minAvailable", 9, "mpi.runPolicy.schedulingPolicy.minAvailable: 9 is more"),
-        ("mpi/settings", {"run_as_user": 1000}, "mpi.sshAuthMountPath: is /root/.ssh, which the user 1000"),
+        ("mpi/settings", {"run_as_user": 1000}, "mpi.sshAuthMountPath: is /root/.ssh, which user 1000"),
+        (
+            "mpi",
+            {**MINIMAL, "settings": {"run_as_user": 1000}, "sshAuthMountPath": "/root/.ssh/"},
+            ("mpi.sshAuthMountPath: is /root/.ssh, which user 1000",),
+        ),
         ("mpi/settings/run_as_user", 0, "mpi.settings.run_as_user: 0 is root"),
-        ("mpi/profile", "big", "mpi.profile: no profile 'big' is described by the environment; known: none"),
-        (f"mpi/{WORKER}/profile", "big", "mpi.mpiReplicaSpecs.Worker.profile: no profile 'big'"),
-        (f"mpi/{WORKER}/pool", "tpu", "mpi.mpiReplicaSpecs.Worker.pool: no pool 'tpu' is described"),
+        ("mpi/profile", "big", "mpi.profile: the environment has no profile 'big'; known: none"),
+        (f"mpi/{WORKER}/profile", "big", "mpi.mpiReplicaSpecs.Worker.profile: the environment has no profile 'big'"),
+        (f"mpi/{WORKER}/pool", "tpu", "mpi.mpiReplicaSpecs.Worker.pool: there is no pool 'tpu'"),
         (
             f"mpi/{WORKER}/template/spec/nodeSelector",
             {"accelerator": "nvidia-tesla-p100"},
-            "mpi.mpiReplicaSpecs.Worker.pool: its pods ask for nodes with the label accelerator=nvidia-tesla-p100",
+            "mpi.mpiReplicaSpecs.Worker.pool: its pods require the node label accelerator=nvidia-tesla-p100",
         ),
-        ("mpi/queue", "Big Queue", "mpi.queue: 'Big Queue' is no DNS label"),
+        ("mpi/queue", "Big Queue", "mpi.queue: 'Big Queue' is not a valid name"),
         (
             "mpi/mainContainer",
             "man",
-            "mpi.mainContainer: no container has this name, so nobody can tell which one trains; did you mean 'main'?",
+            "mpi.mainContainer: no container has this name, so it is unclear which one trains; did you mean 'main'?",
         ),
     ],
 )
-def test_refused(spoiled_job: Callable[..., list[str]], place: str, value: Any, line: str) -> None:
-    found = spoiled_job(place, value)
-
-    assert any(one.startswith(f"{JOBS}.{line}") for one in found), found
+def test_a_wrong_value_in_an_mpi_job_is_refused_with_exactly_one_line(
+    spoiled_job: Callable[..., list[str]], place: str, value: Any, line: str | tuple[str, ...]
+) -> None:
+    assert_refused(spoiled_job(place, value), line, prefix=f"{JOBS}.")
 
 
 def test_every_field_of_the_crd_arrives_unchanged() -> None:
-    assert MPIJobSpec.model_validate(EVERY_FIELD).object_spec("j", {}) == EVERY_FIELD
+    assert without_added_labels(object_spec(MPIJobSpec.model_validate(EVERY_FIELD))) == EVERY_FIELD
 
 
 def test_no_field_of_the_crd_is_forgotten() -> None:
@@ -137,7 +148,7 @@ def test_pods_go_to_their_pools(environment: dict[str, Any]) -> None:
     job = spec.jobs["mpi"]
     assert isinstance(job, MPIJobSpec)
 
-    found = job.object_spec("mpi", spec.placements("mpi"))["mpiReplicaSpecs"]
+    found = object_spec(job, "mpi", spec.placements("mpi"))["mpiReplicaSpecs"]
 
     worker, launcher = found["Worker"]["template"]["spec"], found["Launcher"]["template"]["spec"]
     assert (worker["nodeSelector"][POOL_LABEL], launcher["nodeSelector"][POOL_LABEL]) == ("gpu", "cpu")
@@ -147,7 +158,7 @@ def test_pods_go_to_their_pools(environment: dict[str, Any]) -> None:
 
 def test_hardware_of_the_job_is_for_its_workers(environment: dict[str, Any]) -> None:
     hardware = {"resources": {"mem": {"limits": "4Gi"}}, "volumes": [VOLUME]}
-    found = read(environment, "mpi", settings=hardware).object_spec("mpi", {})["mpiReplicaSpecs"]
+    found = object_spec(read(environment, "mpi", settings=hardware))["mpiReplicaSpecs"]
 
     launcher = found["Launcher"]["template"]["spec"]["containers"][0]
     worker = found["Worker"]["template"]["spec"]["containers"][0]
@@ -159,16 +170,16 @@ def test_hardware_of_the_job_is_for_its_workers(environment: dict[str, Any]) -> 
 def test_workers_do_not_outlive_the_job_unless_asked(environment: dict[str, Any]) -> None:
     job = read(environment, "mpi")
 
-    assert job.object_spec("mpi", {})["runPolicy"]["cleanPodPolicy"] == "Running"
+    assert object_spec(job)["runPolicy"]["cleanPodPolicy"] == "Running"
     assert "runPolicy.cleanPodPolicy" in places(job)
 
 
-def test_the_older_api_is_translated_and_said(environment: dict[str, Any]) -> None:
+def test_an_mpi_job_of_the_older_api_is_translated_with_notes(environment: dict[str, Any]) -> None:
     job = read(
         environment, "mpi", cleanPodPolicy="None", backoffLimit=4, mpiDistribution="IntelMPI", mainContainer="main"
     )
 
-    spec = job.object_spec("mpi", {})
+    spec = object_spec(job)
     assert spec["runPolicy"] == {"cleanPodPolicy": "None", "backoffLimit": 4}
     assert spec["mpiImplementation"] == "Intel"
     assert places(job) == ["cleanPodPolicy", "backoffLimit", "mpiDistribution", "mainContainer"]
@@ -182,12 +193,12 @@ def test_the_older_api_is_translated_and_said(environment: dict[str, Any]) -> No
         ({"mpiDistribution": "LAM"}, "mpiDistribution: not one of the values it can have"),
     ],
 )
-def test_what_is_wrong_in_the_older_api_is_said_in_its_words(
+def test_errors_in_the_older_mpi_api_name_the_keys_of_that_api(
     environment: dict[str, Any], old: dict[str, Any], line: str
 ) -> None:
     environment["jobs"]["mpi"].update(old)
 
-    assert any(one.startswith(f"{JOBS}.mpi.{line}") for one in problems(environment))
+    assert_refused(problems(environment), line, prefix=f"{JOBS}.mpi.")
 
 
 def test_containers_keep_their_number_when_the_main_one_comes_first(environment: dict[str, Any]) -> None:
@@ -197,10 +208,63 @@ def test_containers_keep_their_number_when_the_main_one_comes_first(environment:
 
     (said,) = problems(environment)
 
-    assert said.startswith(f"{JOBS}.mpi.mpiReplicaSpecs.Worker.template.spec.containers[0].image: is no name")
+    assert said.startswith(
+        f"{JOBS}.mpi.mpiReplicaSpecs.Worker.template.spec.containers[0].image: is not a valid image name"
+    )
 
 
 def test_a_queue_is_a_gang_of_all_pods(environment: dict[str, Any]) -> None:
-    spec = read(environment, "mpi", queue="training").object_spec("mpi", {})
+    spec = object_spec(read(environment, "mpi", queue="training"))
 
     assert spec["runPolicy"]["schedulingPolicy"] == {"minAvailable": 3, "queue": "training"}
+
+
+def test_a_launcher_with_gpus_needs_a_pool_with_gpus(environment: dict[str, Any]) -> None:
+    launcher = environment["jobs"]["mpi"]["mpiReplicaSpecs"]["Launcher"]
+    launcher["template"]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1}}
+    environment["jobs"] = {"mpi": environment["jobs"]["mpi"]}
+    assert parse_environment(environment).placements("mpi")["launcher"].pool == "gpu"
+
+    environment["pools"]["more"] = {"machineType": "g2-standard-8", "count": 1}
+
+    assert_refused(
+        problems(environment),
+        "mpi.mpiReplicaSpecs.Launcher.pool: is required, because there are several pools with GPUs",
+        prefix=f"{JOBS}.",
+    )
+
+
+def test_a_launcher_that_only_starts_the_others_may_run_anywhere(environment: dict[str, Any]) -> None:
+    environment["pools"]["more"] = {"machineType": "n2-standard-8", "count": 1}
+    environment["jobs"] = {"mpi": environment["jobs"]["mpi"]}
+
+    assert set(parse_environment(environment).placements("mpi")) == {"worker"}
+
+
+def test_hardware_settings_of_the_job_are_not_for_a_launcher_that_only_starts_the_others(
+    environment: dict[str, Any],
+) -> None:
+    hardware = {
+        "tolerations": [{"key": "spot", "operator": "Exists"}],
+        "node_selector": {"tier": "a"},
+        "shared_memory": "1Gi",
+    }
+    environment["pools"]["gpu"]["labels"] = {"tier": "a"}
+    found = object_spec(read(environment, "mpi", settings=hardware))["mpiReplicaSpecs"]
+
+    launcher, worker = (found[role]["template"]["spec"] for role in ("Launcher", "Worker"))
+    assert worker["tolerations"] == hardware["tolerations"]
+    assert worker["nodeSelector"] == {"tier": "a"}
+    assert not {"tolerations", "nodeSelector", "volumes"} & set(launcher)
+
+
+def test_a_template_that_mounts_a_bucket_gets_its_sidecar(environment: dict[str, Any]) -> None:
+    pod = environment["jobs"]["mpi"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    source = {"driver": "gcsfuse.csi.storage.gke.io", "volumeAttributes": {"bucketName": "criteo"}}
+    pod["volumes"] = [{"name": "data", "csi": source}]
+    pod["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+
+    found = object_spec(read(environment, "mpi"))["mpiReplicaSpecs"]
+
+    assert found["Worker"]["template"]["metadata"]["annotations"] == {"gke-gcsfuse/volumes": "true"}
+    assert "annotations" not in found["Launcher"]["template"]["metadata"]

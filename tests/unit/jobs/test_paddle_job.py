@@ -7,8 +7,8 @@ import pytest
 
 from persia_infra.jobs import PaddleJobSpec
 from persia_infra.kube.pod_templates import SHARED_MEMORY
-from tests.support.environments import JOBS
-from tests.support.run_jobs import places, read
+from tests.support.environments import JOBS, assert_refused, problems
+from tests.support.run_jobs import object_spec, places, read, without_added_labels
 
 EVERY_FIELD: dict[str, Any] = {
     "cleanPodPolicy": "OnCompletion",
@@ -36,7 +36,7 @@ EVERY_FIELD: dict[str, Any] = {
         ("paddle/withGloo", 3, "paddle.withGloo: not one of the values it can have"),
         ("paddle/worker/replicas", 0, "paddle.worker.replicas: must be greater than or equal to 1"),
         ("paddle/worker", None, "paddle.worker: is missing, so nothing would train"),
-        ("paddle/elastic", 2, "paddle.elastic: works for collective jobs only"),
+        ("paddle/elastic", 2, "paddle.elastic: works only for collective jobs"),
         ("paddle/schedulingPolicy", {"minAvailable": 5}, "paddle.schedulingPolicy.minAvailable: 5 is more than"),
         ("paddle/worker/template/spec/restartPolicy", "Always", "paddle.worker.template.spec.restartPolicy: is Always"),
         (
@@ -53,18 +53,18 @@ EVERY_FIELD: dict[str, Any] = {
             "paddle/ps/template/spec/containers/0/resources",
             {"limits": {"nvidia.com/gpu": 99}},
             "paddle.ps.template.spec.containers: asks for 99 nvidia.com/gpu, "
-            "but a g2-standard-8 node of pool gpu gives pods 1",
+            "but a g2-standard-8 node of pool gpu offers pods 1",
         ),
     ],
 )
-def test_refused(spoiled_job: Callable[..., list[str]], place: str, value: Any, line: str) -> None:
-    found = spoiled_job(place, value)
-
-    assert any(one.startswith(f"{JOBS}.{line}") for one in found), found
+def test_a_wrong_value_in_a_paddle_job_is_refused_with_exactly_one_line(
+    spoiled_job: Callable[..., list[str]], place: str, value: Any, line: str | tuple[str, ...]
+) -> None:
+    assert_refused(spoiled_job(place, value), line, prefix=f"{JOBS}.")
 
 
 def test_every_field_of_the_crd_arrives_unchanged() -> None:
-    assert PaddleJobSpec.model_validate(EVERY_FIELD).object_spec("j", {}) == EVERY_FIELD
+    assert without_added_labels(object_spec(PaddleJobSpec.model_validate(EVERY_FIELD))) == EVERY_FIELD
 
 
 def test_no_field_of_the_crd_is_forgotten() -> None:
@@ -74,7 +74,9 @@ def test_no_field_of_the_crd_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize(("ps", "workers", "mode"), [(True, 2, "PS"), (False, 2, "Collective"), (False, 1, "Single")])
-def test_mode(environment: dict[str, Any], ps: bool, workers: int, mode: str) -> None:
+def test_the_mode_of_a_paddle_job_follows_from_its_roles(
+    environment: dict[str, Any], ps: bool, workers: int, mode: str
+) -> None:
     if not ps:
         del environment["jobs"]["paddle"]["ps"]
     environment["jobs"]["paddle"]["worker"]["replicas"] = workers
@@ -82,13 +84,13 @@ def test_mode(environment: dict[str, Any], ps: bool, workers: int, mode: str) ->
     assert read(environment, "paddle").mode == mode
 
 
-def test_well_known_mistakes_are_put_right_and_said(environment: dict[str, Any]) -> None:
+def test_well_known_mistakes_in_paddle_jobs_are_corrected_with_notes(environment: dict[str, Any]) -> None:
     del environment["jobs"]["paddle"]["cleanPodPolicy"]
     environment["jobs"]["paddle"]["worker"]["template"]["spec"]["schedulerName"] = "volcano"
     environment["jobs"]["paddle"]["worker"]["limits"] = 2
     job = read(environment, "paddle", cleanPolicy="OnFailed")
 
-    spec = job.object_spec("paddle", {})
+    spec = object_spec(job)
     assert spec["cleanPodPolicy"] == "OnFailure"
     assert spec["schedulingPolicy"] == {"minAvailable": 4}
     assert "schedulerName" not in spec["worker"]["template"]["spec"]
@@ -97,7 +99,7 @@ def test_well_known_mistakes_are_put_right_and_said(environment: dict[str, Any])
 
 
 def test_gpu_workers_get_shared_memory(environment: dict[str, Any]) -> None:
-    spec = read(environment, "paddle").object_spec("paddle", {})
+    spec = object_spec(read(environment, "paddle"))
 
     mounts = spec["worker"]["template"]["spec"]["containers"][0]["volumeMounts"]
     assert [mount["mountPath"] for mount in mounts] == [SHARED_MEMORY]
@@ -112,5 +114,18 @@ def test_gpu_workers_get_shared_memory(environment: dict[str, Any]) -> None:
         ({"withGloo": 2, "ps": None}, "withGloo"),
     ],
 )
-def test_what_has_no_effect_is_said(environment: dict[str, Any], changes: Any, place: str) -> None:
+def test_what_has_no_effect_is_reported(environment: dict[str, Any], changes: Any, place: str) -> None:
     assert place in places(read(environment, "paddle", **changes))
+
+
+@pytest.mark.parametrize(
+    ("elastic", "expected"),
+    [(2, ()), (3, "paddle.elastic: 3 is more than the job's 2 workers")],
+)
+def test_an_elastic_job_may_shrink_to_all_of_its_workers_but_not_to_more(
+    environment: dict[str, Any], elastic: int, expected: str | tuple[str, ...]
+) -> None:
+    del environment["jobs"]["paddle"]["ps"]
+    environment["jobs"]["paddle"]["elastic"] = elastic
+
+    assert_refused(problems(environment), expected, prefix=f"{JOBS}.")

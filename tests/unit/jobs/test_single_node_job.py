@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from persia_infra.jobs import SingleNodeJobSpec
-from tests.support.environments import JOBS, problems
-from tests.support.run_jobs import places, read
+from tests.support.environments import JOBS, assert_refused, problems
+from tests.support.run_jobs import object_spec, places, read
 
 
 @pytest.mark.parametrize(
@@ -15,17 +15,21 @@ from tests.support.run_jobs import places, read
     [
         ("single/template/spec/restartPolicy", "Always", "single.template.spec.restartPolicy: is Always"),
         ("single/parallelism", 4, "single.parallelism: must be less than or equal to 1"),
-        ("single/template/spec/containers/0/name", "Main", "single.template.spec.containers[0].name: 'Main' is no DNS"),
+        (
+            "single/template/spec/containers/0/name",
+            "Main",
+            "single.template.spec.containers[0].name: 'Main' is not a valid name",
+        ),
     ],
 )
-def test_refused(spoiled_job: Callable[..., list[str]], place: str, value: Any, line: str) -> None:
-    found = spoiled_job(place, value)
-
-    assert any(one.startswith(f"{JOBS}.{line}") for one in found), found
+def test_a_wrong_value_in_a_single_node_job_is_refused_with_exactly_one_line(
+    spoiled_job: Callable[..., list[str]], place: str, value: Any, line: str | tuple[str, ...]
+) -> None:
+    assert_refused(spoiled_job(place, value), line, prefix=f"{JOBS}.")
 
 
 def test_a_job_that_ends_is_not_started_again(environment: dict[str, Any]) -> None:
-    assert read(environment, "single").object_spec("single", {})["template"]["spec"]["restartPolicy"] == "Never"
+    assert object_spec(read(environment, "single"))["template"]["spec"]["restartPolicy"] == "Never"
 
 
 def test_a_pod_is_run_as_a_job() -> None:
@@ -35,7 +39,7 @@ def test_a_pod_is_run_as_a_job() -> None:
     assert places(job) == [""]
 
 
-def test_what_is_said_of_a_pod_is_at_the_pods_own_places(environment: dict[str, Any]) -> None:
+def test_errors_and_notes_of_a_pod_name_the_places_of_the_pod(environment: dict[str, Any]) -> None:
     pod = environment["jobs"]["single"]["template"]["spec"]
     environment["profiles"] = {"large": {"envs": [{"name": "A", "value": "1"}]}}
     wrong = {"restartPolicy": "Always", "hostNetwork": True}

@@ -65,7 +65,7 @@ def look(description: dict[str, Any], run_jobs: dict[str, Any], operators: dict[
     def statuses(name: str, pods: list[dict[str, Any]], **objects: Any) -> JobStatus:
         job = {**description["jobs"], **run_jobs}[name]
         spec = parse_environment({**description, "operators": operators, "jobs": {name: job}})
-        (found,) = job_statuses(spec, Server(pods, **objects), NOW)
+        (found,) = job_statuses(spec.deployed_jobs(), Server(pods, **objects), NOW)
         return found
 
     return statuses
@@ -75,7 +75,7 @@ def roles(job: JobStatus) -> dict[str, tuple[int, int, int, int]]:
     return {role.role: (role.wanted, role.ready, role.pending, role.failed) for role in job.roles}
 
 
-def test_running(look: Any) -> None:
+def test_a_job_whose_pods_are_ready_runs(look: Any) -> None:
     pods = [pod("mpi-launcher-x", labels=MPI), *(pod(f"mpi-worker-{index}", labels=MPI) for index in range(2))]
     found = look("mpi", [*pods, pod("mpi-worker-9"), pod("other-worker-0", labels=MPI)], mpijobs=mpi_job("Running"))
 
@@ -84,7 +84,7 @@ def test_running(look: Any) -> None:
     assert found.log == "kubectl logs --namespace training --follow job/mpi-launcher"
 
 
-def test_pending_with_the_schedulers_reason(look: Any) -> None:
+def test_a_pending_job_gives_the_reason_of_the_scheduler(look: Any) -> None:
     waiting = pod("mpi-worker-1", "Pending", labels=MPI, why="0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")
     pods = [pod("mpi-launcher-x", labels=MPI), pod("mpi-worker-0", labels=MPI), waiting]
 
@@ -95,7 +95,7 @@ def test_pending_with_the_schedulers_reason(look: Any) -> None:
     assert found.roles[1].reason == "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
 
 
-def test_failed(look: Any) -> None:
+def test_a_failed_job_gives_the_reason_of_its_pod(look: Any) -> None:
     broken = pod("single-x", "Failed", labels={"batch.kubernetes.io/job-name": "single"})
     broken["status"]["containerStatuses"] = [
         {"name": "main", "state": {"terminated": {"reason": "OOMKilled", "message": "memory"}}}
@@ -112,7 +112,7 @@ def test_failed(look: Any) -> None:
     assert found.roles[0].reason == "main: OOMKilled memory"
 
 
-def test_pods_that_do_not_exist(look: Any) -> None:
+def test_pods_that_do_not_exist_yet_count_as_pending(look: Any) -> None:
     there = {"metadata": {"creationTimestamp": stamp(1)}, "status": {"phase": "Pending"}}
     found = look("paddle", [pod("paddle-ps-0")], paddlejobs=there)
 
@@ -121,13 +121,15 @@ def test_pods_that_do_not_exist(look: Any) -> None:
     assert found.roles[1].reason == "2 of its pods do not exist yet"
 
 
-def test_a_job_that_no_operator_looks_at(look: Any) -> None:
+def test_a_job_that_no_operator_has_seen_gives_that_reason(look: Any) -> None:
     found = look("paddle", [], paddlejobs={"metadata": {"creationTimestamp": stamp(1)}})
 
-    assert {role.reason for role in found.roles} == {"nobody has looked at the PaddleJob yet: is its operator running?"}
+    assert {role.reason for role in found.roles} == {
+        "no operator has processed the PaddleJob yet: check that its operator is running"
+    }
 
 
-def test_a_job_that_is_not_there(look: Any) -> None:
+def test_a_job_that_does_not_exist_is_missing(look: Any) -> None:
     found = look("mpi", [pod("other-0")])
 
     assert (found.phase, found.age_seconds) == ("Missing", None)
@@ -157,14 +159,14 @@ def test_a_gang_that_its_queue_holds_back(look: Any) -> None:
 
     found = look("paddle", [], events=events, paddlejobs=job, podgroups=group("Pending"))
 
-    assert {role.reason for role in found.roles} == {"Volcano holds the gang back: overused nvidia.com/gpu"}
+    assert {role.reason for role in found.roles} == {"Volcano holds back the gang: overused nvidia.com/gpu"}
 
 
 @pytest.mark.parametrize(
     ("own", "told"),
     [
-        ("", "Volcano holds the gang back: 3/3 tasks unschedulable"),
-        ("pod group is not ready, 3 Pending", "Volcano holds the gang back: 3/3 tasks unschedulable"),
+        ("", "Volcano holds back the gang: 3/3 tasks unschedulable"),
+        ("pod group is not ready, 3 Pending", "Volcano holds back the gang: 3/3 tasks unschedulable"),
         ("0/3 nodes are available: 3 Insufficient cpu.", "0/3 nodes are available: 3 Insufficient cpu."),
     ],
 )
@@ -177,7 +179,7 @@ def test_pods_that_only_wait_for_their_gang_give_its_reason(look: Any, own: str,
     assert {role.reason for role in found.roles} == {told}
 
 
-def test_what_once_held_a_gang_back_is_not_told_when_it_runs(look: Any) -> None:
+def test_what_once_held_a_gang_back_is_no_longer_the_reason_when_it_runs(look: Any) -> None:
     pods = [pod("mpi-launcher-x", labels=MPI), pod("mpi-worker-0", labels=MPI)]
     ran = group("Running", "3/3 tasks unschedulable")
 
@@ -186,7 +188,7 @@ def test_what_once_held_a_gang_back_is_not_told_when_it_runs(look: Any) -> None:
     assert found.roles[1].reason == "1 of its pods do not exist yet"
 
 
-def test_a_persia_job_is_told_by_its_pods(look: Any) -> None:
+def test_the_status_of_a_native_persia_job_is_that_of_its_pods(look: Any) -> None:
     names = ["embedding-ps-0", "embedding-ps-1", *(f"embedding-worker-{i}" for i in range(3)), "nn-worker-0"]
     names += ["dataloader-0", "dataloader-1", "metrics-gateway-5d4-x", "nats-0", "nats-1"]
 
@@ -205,14 +207,14 @@ class TestPersiaOperator:
     def through_the_operator(self, description: dict[str, Any]) -> None:
         description["jobs"]["ads"]["mode"] = "operator"
 
-    def test_nobody_has_looked_at_the_job(self, look: Any) -> None:
+    def test_a_persia_job_that_its_operator_has_not_seen_is_pending_with_the_reason(self, look: Any) -> None:
         nats = [pod(f"ads-nats-{index}") for index in range(3)]
 
         found = look("ads", nats, persiajobs={"metadata": {"creationTimestamp": stamp(1)}})
 
         assert found.phase == "Pending"
         assert {role.role: role.reason for role in found.roles}["nnWorker"] == (
-            "nobody has looked at the PersiaJob yet: is its operator running?"
+            "no operator has processed the PersiaJob yet: check that its operator is running"
         )
         assert roles(found)["nats"] == (3, 3, 0, 0)
 
@@ -222,7 +224,7 @@ class TestPersiaOperator:
         found = look("ads", [pod(f"ads-{name}") for name in self.SERVERS], persiajobs=seen)
 
         reasons = {role.role: role.reason for role in found.roles}
-        assert reasons["nnWorker"].startswith("the PERSIA operator makes each pod once")
+        assert reasons["nnWorker"].startswith("the PERSIA operator creates each pod only once")
         assert reasons["nats"] == "3 of its pods do not exist yet"
 
     def test_training_is_over_although_the_servers_run_on(self, look: Any) -> None:
@@ -232,6 +234,48 @@ class TestPersiaOperator:
         found = look("ads", [*ended, *(pod(f"ads-{name}") for name in self.SERVERS)], persiajobs=seen)
 
         assert found.phase == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    ("stated", "phase"),
+    [
+        ("Aborted", "Failed"),
+        ("Terminated", "Failed"),
+        ("Failed", "Failed"),
+        ("Completed", "Succeeded"),
+        ("Succeed", "Succeeded"),
+        ("Running", "Running"),
+    ],
+)
+def test_the_phase_that_the_paddle_operator_states(look: Any, stated: str, phase: str) -> None:
+    pods = [pod(f"paddle-{role}-{index}") for role in ("ps", "worker") for index in range(2)]
+    job = {"metadata": {"creationTimestamp": stamp(1)}, "status": {"phase": stated}}
+
+    assert look("paddle", pods, paddlejobs=job).phase == phase
+
+
+def of_ads(*, trained: int, workers: int) -> list[dict[str, Any]]:
+    """The pods of the PERSIA job `ads`, some of whose nn-workers have succeeded."""
+    names = ["embedding-ps-0", "embedding-ps-1", *(f"embedding-worker-{i}" for i in range(3)), "metrics-gateway-5d4-x"]
+    names += ["dataloader-0", "dataloader-1", *(f"nats-{i}" for i in range(3))]
+    ended = [pod(f"ads-nn-worker-{index}", "Succeeded" if index < trained else "Running") for index in range(workers)]
+    return [*(pod(f"ads-{name}") for name in names), *ended]
+
+
+@pytest.mark.parametrize(("trained", "phase"), [(0, "Running"), (1, "Running"), (2, "Succeeded")])
+def test_a_persia_job_has_succeeded_only_when_all_of_its_nn_workers_have(
+    look: Any, description: dict[str, Any], trained: int, phase: str
+) -> None:
+    description["jobs"]["ads"]["nnWorker"]["replicas"] = 2
+
+    assert look("ads", of_ads(trained=trained, workers=2)).phase == phase
+
+
+def test_a_job_without_an_object_of_its_own_is_as_old_as_its_oldest_pod(look: Any) -> None:
+    pods = of_ads(trained=0, workers=1)
+    pods[3]["metadata"]["creationTimestamp"] = stamp(500)
+
+    assert look("ads", pods).age_seconds == 500
 
 
 def test_json_has_the_promised_keys(look: Any) -> None:

@@ -36,7 +36,7 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Any]
 
 
 @pytest.mark.parametrize(("example", "place", "value", "line"), BAD + BAD_SETS, ids=lambda part: str(part)[:60])
-def test_bad_manifests_are_said_in_one_line(
+def test_a_wrong_manifest_is_refused_with_exactly_one_line(
     read: Callable[[list[Any]], list[Described]], example: str, place: str, value: Any, line: str
 ) -> None:
     content = documents(example)
@@ -60,14 +60,14 @@ def test_stateful_sets_of_2021_are_the_whole_job(read: Callable[[list[Any]], lis
     replicas = {key: role.replicas for key, role in job.spec.roles.items()}
     assert replicas == {"nnWorker": 8, "dataloader": 240, "embeddingWorker": 100, "embeddingParameterServer": 120}
     assert job.spec.nn_worker is not None
-    assert (job.spec.nn_worker.nproc_per_node, job.spec.nn_worker.resources.gpus) == (8, 8)
+    assert (job.spec.nn_worker.nproc_per_node, job.spec.nn_worker.resources.limits["nvidia.com/gpu"]) == (8, "8")
     assert job.spec.own_nats is not None
     assert job.spec.own_nats.size == 60
     assert job.spec.own_nats.server_resources.limits == {"memory": "32Gi", "cpu": "4"}
     assert job.spec.persia_env.dataloader_entry == "/workspace/persia-exp/data_compose.py"
 
 
-def test_what_stateful_sets_lose_is_said_once_a_field(read: Callable[[list[Any]], list[Described]]) -> None:
+def test_what_is_lost_of_stateful_sets_is_reported_once_per_field(read: Callable[[list[Any]], list[Described]]) -> None:
     content = documents(SETS)
     put(content, "1/spec/podManagementPolicy", "Parallel")
     put(content, "2/spec/updateStrategy", {"type": "OnDelete"})
@@ -107,7 +107,7 @@ def test_what_stateful_sets_lose_is_said_once_a_field(read: Callable[[list[Any]]
     ]
     messages = {note.message for note in job.notes()}
     assert len(messages) >= 20
-    assert "uid belongs to the object that was printed, and not to a new one; left out" in messages
+    assert "uid is left out: it belongs to the existing object, not to a new one" in messages
     assert "PERSIA_PORT has no effect: persia-launcher starts the role on PERSIA's own port" in messages
 
 
@@ -122,7 +122,7 @@ def test_what_kubernetes_fills_in_is_no_loss(read: Callable[[list[Any]], list[De
     assert list(read(content)[0].notes()) == before
 
 
-NO_VOLUME = "no volume is mounted over /workspace/persia-exp in {}, so its files must be in the image; else mount one"
+NO_VOLUME = "no volume is mounted at /workspace/persia-exp in {}; mount one unless the image contains the files"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ NO_VOLUME = "no volume is mounted over /workspace/persia-exp in {}, so its files
         ([0, 1, 2, 3], []),
     ],
 )
-def test_paths_that_nothing_mounts_are_said(
+def test_paths_that_no_volume_is_mounted_over_are_reported(
     read: Callable[[list[Any]], list[Described]], mounted: list[int], lines: list[str]
 ) -> None:
     content = documents(SETS)
@@ -144,7 +144,7 @@ def test_paths_that_nothing_mounts_are_said(
 
     (job,) = read(content)
 
-    assert [note.message for note in job.notes() if "mounted over" in note.message] == lines
+    assert [note.message for note in job.notes() if "no volume is mounted" in note.message] == lines
 
 
 def test_the_namespace_of_the_roles_is_the_jobs(read: Callable[[list[Any]], list[Described]]) -> None:
@@ -161,8 +161,16 @@ def test_the_namespace_of_the_roles_is_the_jobs(read: Callable[[list[Any]], list
 @pytest.mark.parametrize(
     ("index", "line"),
     [
-        (2, "documents[2].metadata.namespace: differs from the other roles', but a job is in one; make them equal"),
-        (4, "documents[4].metadata.namespace: is not the roles', but their NATS goes where they are; make them equal"),
+        (
+            2,
+            "documents[2].metadata.namespace: differs from the other roles', but a job has only one namespace; make "
+            "them equal",
+        ),
+        (
+            4,
+            "documents[4].metadata.namespace: differs from the namespace of the roles, but a job and its NATS share "
+            "one; make them equal",
+        ),
     ],
 )
 def test_two_namespaces_are_refused(read: Callable[[list[Any]], list[Described]], index: int, line: str) -> None:
@@ -179,9 +187,9 @@ def test_two_namespaces_are_refused(read: Callable[[list[Any]], list[Described]]
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("My Job.yml", "'My Job' is no DNS label"),
+        ("My Job.yml", "'My Job' is not a valid name"),
         (f"{'a' * 60}.yaml", "the name has 60 characters"),
-        ("7.yaml", "'7' is no DNS label"),
+        ("7.yaml", "'7' is not a valid name"),
     ],
 )
 def test_a_file_whose_name_no_job_can_have(
@@ -194,7 +202,7 @@ def test_a_file_whose_name_no_job_can_have(
         read_inputs([file])
 
     (line,) = str(refused.value).splitlines()
-    assert line.startswith(f"{file}: its StatefulSets are one job, which has the file's name: {said}")
+    assert line.startswith(f"{file}: the StatefulSets are read as one job with the file's name: {said}")
     assert line.endswith("; rename the file")
 
 

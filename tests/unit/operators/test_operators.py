@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from persia_infra.jobs import MPIJobSpec
-from persia_infra.operators.specs import OperatorsSpec
+from persia_infra.operators import operators_model
 from persia_infra.spec.errors import InputError
 from persia_infra.stack import parse_environment
+from tests.support.run_jobs import object_spec
 
 DIGEST = f"sha256:{'0' * 64}"
 Environment = dict[str, Any]
@@ -38,7 +39,7 @@ def lines(description: Environment) -> Callable[..., list[str]]:
     ],
 )
 def test_an_image_is_pinned_and_can_come_from_a_mirror(operators: dict[str, Any], image: str) -> None:
-    (installed,) = OperatorsSpec.model_validate(operators).installed.values()
+    (installed,) = operators_model().model_validate(operators).installed.values()
 
     assert installed.image_reference() == image
 
@@ -47,40 +48,48 @@ def test_an_image_is_pinned_and_can_come_from_a_mirror(operators: dict[str, Any]
     ("operators", "place", "said"),
     [
         ({"nats": {"version": "0.8.2"}}, "nats.version", "0.8.2 does not work: it registers its kinds through"),
-        ({"mpi": {"version": "0.2.3"}}, "mpi.version", "does not know kubeflow.org/v2beta1"),
+        ({"mpi": {"version": "0.2.3"}}, "mpi.version", "does not support kubeflow.org/v2beta1"),
         ({"mpi": {"version": "0.5.0"}}, "mpi.version", "runPolicy.managedBy"),
-        ({"mpi": {"version": "0.9.0"}}, "mpi.version", "rights that are not known here; write 0.8.2"),
+        ({"mpi": {"version": "0.9.0"}}, "mpi.version", "may need other kinds and rights; write 0.8.2"),
         ({"volcano": {"version": "1.15.1"}}, "volcano.version", "write 1.14.1"),
-        ({"mpi": {"version": "v0.8.2"}}, "mpi.version", "'v0.8.2' tells no version"),
-        ({"mpi": {"version": "latest"}}, "mpi.version", "'latest' tells no version"),
-        ({"nats": {"version": ""}}, "nats.version", "is no image tag"),
-        ({"persia": {"version": "a b"}}, "persia.version", "is no image tag"),
+        ({"mpi": {"version": "v0.8.2"}}, "mpi.version", "'v0.8.2' is not a valid version"),
+        ({"mpi": {"version": "latest"}}, "mpi.version", "'latest' is not a valid version"),
+        ({"nats": {"version": ""}}, "nats.version", "is not a valid image tag"),
+        ({"persia": {"version": "a b"}}, "persia.version", "is not a valid image tag"),
         ({"mpi": {"namespace": "kube-system"}}, "mpi.namespace", "belongs to Kubernetes or GKE"),
         ({"paddle": {"namespace": "default"}}, "paddle.namespace", "belongs to Kubernetes or GKE"),
-        ({"mpi": {}, "paddle": {"namespace": "mpi-operator"}}, "paddle.namespace", "is that of the mpi operator"),
-        ({"mpi": {}, "registryMirror": "https://x"}, "registryMirror", "is no registry"),
-        ({"mpi": {"registryMirror": "https://x"}}, "mpi.registryMirror", "is no registry"),
-        ({"mpi": {"image": "my image"}}, "mpi.image", "is no repository"),
-        ({"mpi": {"resources": {"requests": {"cpu": "100"}}}}, "mpi.resources", "a node of pool cpu gives pods"),
-        ({"volcano": {"queues": {"a": {"parent": "a"}}}}, "volcano.queues.a.parent", "queues are no tree here"),
+        (
+            {"mpi": {}, "paddle": {"namespace": "mpi-operator"}},
+            "paddle.namespace",
+            "is also the namespace of the mpi",
+        ),
+        ({"mpi": {}, "registryMirror": "https://x"}, "registryMirror", "is not a valid registry"),
+        ({"mpi": {"registryMirror": "https://x"}}, "mpi.registryMirror", "is not a valid registry"),
+        ({"mpi": {"image": "my image"}}, "mpi.image", "is not a valid repository"),
+        ({"mpi": {"resources": {"requests": {"cpu": "100"}}}}, "mpi.resources", "node of pool cpu offers pods"),
+        (
+            {"volcano": {"queues": {"a": {"parent": "a"}}}},
+            "volcano.queues.a.parent",
+            "either weights or a tree of queues",
+        ),
         (
             {"volcano": {"queues": {"a": {"reclaimable": True}}}},
             "volcano.queues.a.reclaimable",
-            "takes nothing back from a gang",
+            "does not reclaim resources from a running gang",
         ),
         ({"paddle": {"version": "0.2.0"}}, "paddle.version", "v1beta1"),
         ({"volcano": {"version": "1.10.0"}}, "volcano.version", "write 1.14.0 or newer"),
-        ({"paddle": {"version": "v0.3.1"}}, "paddle.version", "without 'v', which is put there anyway"),
+        ({"paddle": {"version": "v0.3.1"}}, "paddle.version", "without 'v', which is added automatically"),
         ({"persia": {"replicas": 2}}, "persia.replicas", "less than or equal to 1"),
         ({"nats": {"namespace": "messaging"}}, "nats.namespace", "only from nats-io"),
-        ({"volcano": {"queues": {"default": {}}}}, "volcano.queues.default", "made by Volcano itself"),
+        ({"volcano": {"queues": {"default": {}}}}, "volcano.queues.default", "created by Volcano itself"),
         ({"volcano": {"digest": DIGEST}}, "volcano.digest", "three images"),
         ({"mpi": {"image": "mpioperator/mpi-operator:0.8.2"}}, "mpi.image", "without a scheme, tag or digest"),
-        ({"mpi": {"pool": "none"}}, "mpi.pool", "no pool 'none' is described"),
+        ({"mpi": {"pool": "none"}}, "mpi.pool", "there is no pool 'none'"),
         ({"mpi": {"watchedNamespace": "other"}}, "mpi.watchedNamespace", "not among the environment's namespaces"),
     ],
 )
-def test_what_can_not_work_is_refused_with_the_reason(
+def test_operators_that_cannot_work_are_refused_with_the_reason(
     lines: Callable[..., list[str]], operators: dict[str, Any], place: str, said: str
 ) -> None:
     (line,) = lines(operators)
@@ -109,7 +118,7 @@ def test_a_gang_needs_volcano_and_a_queue_that_exists(
     (wrong,) = lines({"mpi": {}, "volcano": {"queues": {"ads": {}}}}, mpi=job)
 
     assert "write operators: {volcano: {}}" in without
-    assert "no queue 'research' is described" in wrong
+    assert "there is no queue 'research'" in wrong
     assert lines({"mpi": {}, "volcano": {"queues": {"research": {}}}}, mpi=job) == []
 
 
@@ -131,7 +140,7 @@ def test_a_queue_in_the_manifests_own_words_is_held_to_the_same(
 
     assert without.startswith(f"environment.jobs.job.{place}: ")
     assert "write operators: {volcano: {}}" in without
-    assert wrong.startswith(f"environment.jobs.job.{place}: no queue 'nope' is described")
+    assert wrong.startswith(f"environment.jobs.job.{place}: there is no queue 'nope'")
     assert lines({kind: {}, "volcano": {"queues": {"nope": {}}}}, job=job) == []
 
 
@@ -184,7 +193,7 @@ def test_an_mpi_gang_names_its_queue(description: Environment, run_jobs: dict[st
     operators = {"mpi": {}, "volcano": {"queues": {"research": {}}}}
 
     spec = parse_environment({**description, "operators": operators, "jobs": jobs})
-    made = {name: job.object_spec(name, {}) for name, job in spec.jobs.items() if isinstance(job, MPIJobSpec)}
+    made = {name: object_spec(job, name) for name, job in spec.jobs.items() if isinstance(job, MPIJobSpec)}
 
     queues = {name: one["runPolicy"]["schedulingPolicy"]["queue"] for name, one in made.items()}
     assert queues == {"plain": "default", "queued": "research"}
@@ -199,8 +208,36 @@ def test_an_operator_of_one_namespace_does_not_see_jobs_of_another(
         "operators": {"mpi": {"watchedNamespace": "other"}},
     }
 
-    with pytest.raises(InputError, match="watches other alone"):
+    with pytest.raises(InputError, match="watches only other"):
         parse_environment({**described, "jobs": {"mpi": {**run_jobs["mpi"], "namespace": "training"}}})
+
+
+def test_a_job_that_names_no_namespace_must_be_in_the_one_that_its_operator_watches(
+    description: Environment, run_jobs: dict[str, Any]
+) -> None:
+    described = {**description, "jobs": {"mpi": run_jobs["mpi"]}}
+
+    parse_environment({**described, "operators": {"mpi": {"watchedNamespace": "training"}}})
+    elsewhere = {**described, "namespaces": ["elsewhere"], "operators": {"mpi": {"watchedNamespace": "training"}}}
+    with pytest.raises(InputError) as caught:
+        parse_environment(elsewhere)
+
+    assert [problem.path for problem in caught.value.problems] == [
+        "environment.jobs.mpi.namespace",
+        "environment.operators.mpi.watchedNamespace",
+    ]
+
+
+@pytest.mark.parametrize("namespaces", [["mpi-operator"], ["training", "mpi-operator"]])
+def test_an_operator_and_the_environment_cannot_both_own_a_namespace(
+    description: Environment, namespaces: list[str]
+) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_environment({**description, "namespaces": namespaces, "operators": {"mpi": {}}, "jobs": {}})
+
+    (problem,) = caught.value.problems
+    assert problem.path == "environment.operators.mpi.namespace"
+    assert "both would declare it" in problem.message
 
 
 def test_volcano_tells_the_network_which_port_the_control_plane_calls(description: Environment) -> None:
@@ -217,6 +254,6 @@ def test_notes_say_what_a_choice_costs(description: Environment) -> None:
     notes = {place: said for place, said in spec.notes() if place[0] == "operators"}
 
     assert "advise against" in notes["operators", "nats"]
-    assert "write digest" in notes["operators", "persia", "version"]
-    assert "tried with 0.3.1 only" in notes["operators", "paddle", "version"]
+    assert "add digest" in notes["operators", "persia", "version"]
+    assert "tested only with 0.3.1" in notes["operators", "paddle", "version"]
     assert ("operators", "mpi", "version") not in notes

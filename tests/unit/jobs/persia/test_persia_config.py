@@ -41,7 +41,7 @@ SLOT: dict[str, Any] = {"dim": 8}
         ),
         ({"common_config": {"intent": "Train"}}, "common_config.intent: PERSIA does not read this key"),
         ({"common_config": {"job_type": "train"}}, "common_config.job_type: not one of the values it can have"),
-        ({"common_config": {"job_type": "Infer"}}, "common_config.infer_config: names no servers"),
+        ({"common_config": {"job_type": "Infer"}}, "common_config.infer_config: lists no servers"),
         (
             {"common_config": {"infer_config": {"servers": []}}},
             "common_config.infer_config.embedding_checkpoint: is required and missing",
@@ -62,12 +62,13 @@ SLOT: dict[str, Any] = {"dim": 8}
         ),
         (
             {"embedding_parameter_server_config": {"full_amount_manager_buffer_size": 1}},
-            "embedding_parameter_server_config.full_amount_manager_buffer_size: no PERSIA reads this key any more",
+            "embedding_parameter_server_config.full_amount_manager_buffer_size: current versions of PERSIA do not read "
+            "this key",
         ),
         ({"embedding_worker_config": {"forward_buffer_size": -1}}, "embedding_worker_config.forward_buffer_size: must"),
         ("common_config: [", "of the text is not valid YAML"),
         ("common_config: {}\ncommon_config: {}", "line 2 of the text is not valid YAML: the key 'common_config'"),
-        ("just words", "must hold one YAML document, a mapping"),
+        ("just words", "must contain one YAML document, a mapping"),
         (7, "must be the file's text, or its content as a mapping"),
     ],
 )
@@ -82,7 +83,10 @@ def test_global_config_is_refused(content: Any, line: str) -> None:
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        ({"slot_config": {"a": SLOT}}, "e.slot_config: PERSIA stops without slots_config; write 'slots_config'"),
+        (
+            {"slot_config": {"a": SLOT}},
+            "e.slot_config: PERSIA does not start without slots_config; write 'slots_config'",
+        ),
         ({}, "e.slots_config: is required and missing"),
         ({"slots_config": {}}, "e.slots_config: is empty"),
         ({"slots_config": {"a": {}}}, "e.slots_config.a.dim: is required and missing"),
@@ -93,17 +97,23 @@ def test_global_config_is_refused(content: Any, line: str) -> None:
             {"slots_config": {"a": {"dim": 8, "hash_stack_config": {"hash_stack_rounds": 2}}}},
             "e.slots_config.a.hash_stack_config.embedding_size: is required and missing",
         ),
-        ({"slots_config": {"a": SLOT}, "feature_groups": {"a": ["a"]}}, "e.feature_groups.a: is the name of a slot"),
-        ({"slots_config": {"a": SLOT}, "feature_groups": {"g": ["b"]}}, "e.feature_groups.g[0]: no slot 'b'"),
+        (
+            {"slots_config": {"a": SLOT}, "feature_groups": {"a": ["a"]}},
+            "e.feature_groups.a: is also the name of a slot",
+        ),
+        (
+            {"slots_config": {"a": SLOT}, "feature_groups": {"g": ["b"]}},
+            "e.feature_groups.g[0]: slot 'b' is not in slots_config",
+        ),
         (
             {"slots_config": {"a": SLOT}, "feature_groups": {"g": ["a"], "h": ["a"]}},
-            "e.feature_groups.h[0]: slot 'a' is in 'g' already",
+            "e.feature_groups.h[0]: slot 'a' is already in 'g'",
         ),
         ({"feature_index_prefix_bit": 0, "slots_config": {"a": SLOT}}, "e.feature_index_prefix_bit: must be greater"),
         ({"feature_index_prefix_bit": 64, "slots_config": {"a": SLOT}}, "e.feature_index_prefix_bit: must be less"),
         (
             {"feature_index_prefix_bit": 1, "slots_config": {"a": SLOT, "b": SLOT}},
-            "e.feature_index_prefix_bit: 1 bits number at most 1 groups, but there are 2",
+            "e.feature_index_prefix_bit: 1 bits can number at most 1 groups, but there are 2",
         ),
         ({"slots_config": {"b": SLOT, "a": SLOT}}, "e.slots_config: is not in alphabetical order"),
         ("slots_config:\n  1: {dim: 8}\n", "e.slots_config[1]: must be text; put it in quotes"),

@@ -8,9 +8,14 @@ import yaml
 
 from persia_infra.jobs import PersiaJobSpec
 from persia_infra.stack import parse_environment
+from tests.support.environments import assert_refused
 
 Spoil = Callable[..., list[str]]
 JOB = "f.yaml: environment.jobs.ads"
+NO_DATA_VOLUME = tuple(
+    f"{role}.volumeMounts[0].name: no volume 'data' is declared"
+    for role in ("embeddingParameterServer", "embeddingWorker", "nnWorker", "dataloader")
+)
 
 
 def env(*names: str) -> list[dict[str, str]]:
@@ -31,21 +36,29 @@ def env(*names: str) -> list[dict[str, str]]:
             "/x",
             "persiaEnv.PERSIA_NN_ENTRY: unknown key, which would have no effect; did you mean 'PERSIA_NN_WORKER_ENTRY'",
         ),
-        ("persiaEnv/PERSIA_GLOBAL_CONFIG", None, "persiaEnv.PERSIA_GLOBAL_CONFIG: is missing, and PERSIA stops"),
-        ("persiaEnv/PERSIA_EMBEDDING_CONFIG", None, "persiaEnv.PERSIA_EMBEDDING_CONFIG: is missing, and PERSIA stops"),
+        (
+            "persiaEnv/PERSIA_GLOBAL_CONFIG",
+            None,
+            "persiaEnv.PERSIA_GLOBAL_CONFIG: is missing, and PERSIA does not start",
+        ),
+        (
+            "persiaEnv/PERSIA_EMBEDDING_CONFIG",
+            None,
+            "persiaEnv.PERSIA_EMBEDDING_CONFIG: is missing, and PERSIA does not start",
+        ),
         ("persiaEnv/PERSIA_NN_WORKER_ENTRY", None, "persiaEnv.PERSIA_NN_WORKER_ENTRY: is missing, so the nn-workers"),
         (
             "persiaEnv/PERSIA_DATALOADER_ENTRY",
             None,
             "persiaEnv.PERSIA_DATALOADER_ENTRY: is missing, so the dataloaders",
         ),
-        ("globalConfig", {}, "globalConfig: is given besides persiaEnv.PERSIA_GLOBAL_CONFIG"),
+        ("globalConfig", {}, "globalConfig: cannot be combined with persiaEnv.PERSIA_GLOBAL_CONFIG"),
         (
             "embeddingConfig",
             "slots_config: {a: {dim: 8}}",
-            "embeddingConfig: is given besides persiaEnv.PERSIA_EMBEDDING_CONFIG",
+            "embeddingConfig: cannot be combined with persiaEnv.PERSIA_EMBEDDING_CONFIG",
         ),
-        ("embeddingConfig", "", "embeddingConfig: must hold one YAML document, a mapping"),
+        ("embeddingConfig", "", "embeddingConfig: must contain one YAML document, a mapping"),
         (
             "globalConfig",
             {"common_config": {"metrics_config": {"push_interval_sec": 10}}},
@@ -54,54 +67,62 @@ def env(*names: str) -> list[dict[str, str]]:
         (
             "embeddingConfig",
             {"slot_config": {}},
-            "embeddingConfig.slot_config: PERSIA stops without slots_config; write 'slots_config'",
+            "embeddingConfig.slot_config: PERSIA does not start without slots_config; write 'slots_config'",
         ),
         ("globalConfig", 7, "globalConfig: must be the file's text, or its content as a mapping"),
         ("nnWorker/replicas", -1, "nnWorker.replicas: must be greater than or equal to 0"),
         ("nnWorker/replicas", True, "nnWorker.replicas: must be a whole number"),
         ("dataloader/replicas", 10**30, "dataloader.replicas: is more than the 200000 pods that one GKE cluster"),
         ("nats", {"size": 3_000_000_000}, "nats.size: is more than the 200000 pods that one GKE cluster can run"),
-        ("nats", {"natsConfig": {"write_deadline": "soon"}}, "nats.natsConfig.write_deadline: is no duration; write"),
+        (
+            "nats",
+            {"natsConfig": {"write_deadline": "soon"}},
+            "nats.natsConfig.write_deadline: is not a valid duration; write",
+        ),
         (
             "nats",
             {"tls": {"serverSecret": "bus", "serverSecretCAFileName": 'ca"\n}'}},
-            "nats.tls.serverSecretCAFileName: is no key of a Secret; use letters",
+            "nats.tls.serverSecretCAFileName: is not a valid key of a Secret; use letters",
         ),
-        ("dataloader/image", "", "dataloader.image: is no name of an image; write one such as"),
-        ("nnWorker/image", "persia runtime", "nnWorker.image: is no name of an image; write one such as"),
-        ("nnWorker/image", "persia@sha256:abc", "nnWorker.image: is no name of an image; write one such as"),
+        ("dataloader/image", "", "dataloader.image: is not a valid image name; write one such as"),
+        ("nnWorker/image", "persia runtime", "nnWorker.image: is not a valid image name; write one such as"),
+        ("nnWorker/image", "persia@sha256:abc", "nnWorker.image: is not a valid image name; write one such as"),
         ("persiaEnv/PERSIA_GLOBAL_CONFIG", "", "persiaEnv.PERSIA_GLOBAL_CONFIG: is empty"),
-        ("logLevel", "loud", "logLevel: names no level, so PERSIA would log errors alone; write trace"),
+        ("logLevel", "loud", "logLevel: contains no level, so PERSIA would log only errors; write trace"),
         (
             "env",
             [{"name": "PERSIA_NATS_URL", "value": "http://bus"}],
-            "env: PERSIA_NATS_URL is no address of NATS; write one such as nats://nats.example:4222",
+            "env: PERSIA_NATS_URL is not a valid NATS address; write one such as nats://nats.example:4222",
         ),
         ("nnWorker/replicas", None, "nnWorker.replicas: is required and missing"),
         ("nnWorker/replicas", "two", "nnWorker.replicas: must be a whole number"),
         ("nnWorker/nprocPerNode", 0, "nnWorker.nprocPerNode: must be greater than or equal to 1"),
-        ("nnWorker/nprocPerNode", 2, "nnWorker.nprocPerNode: 2 processes but 1 GPU in each pod"),
+        ("nnWorker/nprocPerNode", 2, "nnWorker.nprocPerNode: is 2, but each pod has 1 GPU"),
         ("nnWorker/sharedMemory", "lots", "nnWorker.sharedMemory: 'lots' is not a Kubernetes quantity"),
         ("restartPolicy", "Sometimes", "restartPolicy: not one of the values it can have"),
         ("enableMetrics", "maybe", "enableMetrics: must be true or false"),
         ("env", env("A", "A"), "env[1].name: variable 'A' is given twice"),
-        ("env", env("REPLICA_INDEX"), "env[0].name: REPLICA_INDEX is different in every pod and set for each"),
-        ("nnWorker/env", env("RANK"), "nnWorker.env[0].name: RANK is different in every pod"),
+        ("env", env("REPLICA_INDEX"), "env[0].name: REPLICA_INDEX differs from pod to pod and is set automatically"),
+        ("nnWorker/env", env("RANK"), "nnWorker.env[0].name: RANK differs from pod to pod"),
         (
             "dataloader/env",
             env("PERSIA_NATS_IP"),
-            "dataloader.env[0].name: PERSIA_NATS_URL of one role alone would part it from the others",
+            "dataloader.env[0].name: PERSIA_NATS_URL for a single role would separate it from the others",
         ),
-        ("env", env("PERSIA_SOCKET_NAME"), "env[0].name: PERSIA does not read it; write PERSIA_SOCKET_IFNAME"),
+        (
+            "env",
+            env("PERSIA_SOCKET_NAME"),
+            "env[0].name: PERSIA does not read this variable; write PERSIA_SOCKET_IFNAME",
+        ),
         ("env", [{"name": "PERSIA_NATS_URL", "value": ""}], "env: PERSIA_NATS_URL is empty"),
         (
             "env",
             [{"name": "PERSIA_NATS_URL", "value": "nats://u@bus:4222"}],
-            "env: PERSIA_NATS_URL has a user in it, which PERSIA takes for a part of the host",
+            "env: PERSIA_NATS_URL contains a user, which PERSIA reads as part of the host name",
         ),
-        ("trainer", {"replicas": 1}, "trainer: is given besides nnWorker, its name since"),
-        ("globalConfigPath", "/x", "globalConfigPath: is given besides persiaEnv.PERSIA_GLOBAL_CONFIG"),
-        ("nnWorker/script", "print()", "nnWorker.script: is given besides persiaEnv.PERSIA_NN_WORKER_ENTRY"),
+        ("trainer", {"replicas": 1}, "trainer: cannot be combined with nnWorker, the new name of the same field"),
+        ("globalConfigPath", "/x", "globalConfigPath: cannot be combined with persiaEnv.PERSIA_GLOBAL_CONFIG"),
+        ("nnWorker/script", "print()", "nnWorker.script: cannot be combined with persiaEnv.PERSIA_NN_WORKER_ENTRY"),
         ("embeddingWorker/script", "print()", "embeddingWorker.script: unknown key"),
         ("nnWorker/tolerations", [{"operator": "Equal"}], "nnWorker.tolerations[0].key: is missing"),
         ("nnWorker/securityContext", {"runAsUser": -1}, "nnWorker.securityContext.runAsUser: must be greater"),
@@ -116,7 +137,7 @@ def env(*names: str) -> list[dict[str, str]]:
         ("nnWorker/sharedMemory", "-1Gi", "nnWorker.sharedMemory: leaves no room at all"),
         ("nnWorker/nodeName", "n", "nnWorker.nodeName: unknown key"),
         ("mode", "both", "mode: not one of the values it can have"),
-        ("env", env("A B"), "env[0].name: is no name of a variable"),
+        ("env", env("A B"), "env[0].name: is not a valid name of a variable"),
         ("env", [{"name": "A", "value": 1}], "env[0].value: must be text; put it in quotes"),
         (
             "env",
@@ -124,16 +145,24 @@ def env(*names: str) -> list[dict[str, str]]:
             "env[0]: has both value and valueFrom",
         ),
         ("env", [{"name": "A", "valueFrom": {}}], "env[0].valueFrom: needs exactly one of secretKeyRef"),
-        ("volumes", [], "nnWorker.volumeMounts[0].name: no volume 'data' is declared"),
+        ("volumes", [], NO_DATA_VOLUME),
         ("volumes/0/hostPath", {"path": "/x"}, "volumes[0]: needs exactly one source; write one of hostPath"),
         ("volumes/0", {"name": "data"}, "volumes[0]: needs exactly one source"),
-        ("volumes/0/name", "persia-config", "volumes: 'persia-config' is the name of a volume that jobs may"),
+        (
+            "volumes/0/name",
+            "persia-config",
+            ("volumes: 'persia-config' is reserved for a volume", *NO_DATA_VOLUME),
+        ),
         (
             "nnWorker/volumeMounts",
             [{"name": "data", "mountPath": "/data"}, {"name": "data", "mountPath": "/data/"}],
             "nnWorker.volumeMounts[1].mountPath: /data is mounted twice (also by entry 0)",
         ),
-        ("nnWorker/volumeMounts/0/mountPath", "data", "nnWorker.volumeMounts[0].mountPath: is no absolute path"),
+        (
+            "nnWorker/volumeMounts/0/mountPath",
+            "data",
+            "nnWorker.volumeMounts[0].mountPath: is not a valid absolute path",
+        ),
         (
             "nnWorker/resources/requests",
             {"cpu": "5"},
@@ -144,27 +173,45 @@ def env(*names: str) -> list[dict[str, str]]:
             {"requests": {"nvidia.com/gpu": 1}},
             "dataloader.resources.requests.nvidia.com/gpu: GPUs cannot be overcommitted",
         ),
-        ("nnWorker/resources/limits/nvidia.com~gpu", 0.5, "nnWorker.resources.limits.nvidia.com/gpu: 0.5 is no whole"),
+        (
+            "nnWorker/resources/limits/nvidia.com~gpu",
+            0.5,
+            "nnWorker.resources.limits.nvidia.com/gpu: 0.5 is not",
+        ),
         ("nnWorker/resources/limits/memory", "16GB", "nnWorker.resources.limits.memory: '16GB' is not a Kubernetes"),
         ("nnWorker/resources/limits/memory", "-1Gi", "nnWorker.resources.limits.memory: -1Gi is negative"),
-        ("nnWorker/resources/limits/memory", True, "nnWorker.resources.limits.memory: not a quantity"),
+        ("nnWorker/resources/limits/memory", True, "nnWorker.resources.limits.memory: is not a quantity"),
         ("nats", {"size": 0}, "nats.size: must be greater than or equal to 1"),
-        ("nats", {"natsConfig": {"maxPayload": 2**27}}, "nats.natsConfig.maxPayload: nats-server starts with at most"),
+        (
+            "nats",
+            {"natsConfig": {"maxPayload": 2**27}},
+            "nats.natsConfig.maxPayload: nats-server does not start with more than",
+        ),
         ("nats", {"natsConfig": {"max_paylod": 1}}, "nats.natsConfig.max_paylod: unknown key"),
-        ("nats", {"resources": {}, "pod": {"resources": {}}}, "nats.resources: is given besides pod.resources"),
-        ("nats", {"natsConfig": {"writeDeadline": "2s"}}, "nats.natsConfig.writeDeadline: the NATS operator reads"),
+        ("nats", {"resources": {}, "pod": {"resources": {}}}, "nats.resources: cannot be combined with pod.resources"),
+        (
+            "nats",
+            {"natsConfig": {"writeDeadline": "2s"}},
+            "nats.natsConfig.writeDeadline: the NATS operator ignores this spelling",
+        ),
         ("nats", {"natsConfig": {"maxPending": 1024}}, "nats.natsConfig.maxPending: 1024 is less than maxPayload"),
-        ("nats", {"pod": {"labels": {"app": "x"}}}, "nats.pod.labels.app: is how the servers are found"),
-        ("nats", {"tls": {"verify": True}}, "nats.tls.verify: asks clients for certificates"),
+        ("nats", {"pod": {"labels": {"app": "x"}}}, "nats.pod.labels.app: is a label that selects the server pods"),
+        ("nats", {"tls": {"verify": True}}, "nats.tls.verify: requires certificates from clients"),
         ("nats", {"auth": {"clientsAuthSecret": "s"}}, "nats.auth: PERSIA's client cannot log in"),
-        ("nats", {"mode": "operator", "jetstream": {"storage": "1Gi"}}, "nats.jetstream: the NATS operator keeps no"),
+        (
+            "nats",
+            {"mode": "operator", "jetstream": {"storage": "1Gi"}},
+            "nats.jetstream: cannot be combined with mode: operator",
+        ),
         ("nats", {"mode": "operator", "version": "2.10-alpine"}, "nats.version: the NATS operator starts"),
     ],
 )
-def test_refused(spoiled: Spoil, place: str, value: Any, line: str) -> None:
+def test_a_wrong_value_in_a_persia_job_is_refused_with_exactly_the_expected_lines(
+    spoiled: Spoil, place: str, value: Any, line: str | tuple[str, ...]
+) -> None:
     said = spoiled(f"jobs/ads/{place}", value)
 
-    assert any(one.startswith(f"{JOB}.{line}") for one in said), said
+    assert_refused(said, line, prefix=f"{JOB}.")
 
 
 def job(description: dict[str, Any], **changes: Any) -> PersiaJobSpec:
@@ -200,7 +247,7 @@ def test_a_nats_that_would_not_be_used_is_refused(description: dict[str, Any], s
 
     (said,) = spoiled("jobs/ads/env", [{"name": "PERSIA_NATS_URL", "value": "nats://elsewhere:4222"}])
 
-    assert said.startswith(f"{JOB}.nats: is described, but env sets PERSIA_NATS_URL")
+    assert said.startswith(f"{JOB}.nats: cannot be combined with PERSIA_NATS_URL in env")
 
 
 def test_inline_files_keep_the_order_that_persia_minds(description: dict[str, Any]) -> None:
@@ -223,10 +270,10 @@ def test_the_folder_of_inline_files_is_taken(description: dict[str, Any], spoile
 
     (said,) = spoiled("jobs/ads/nnWorker/volumeMounts/0/mountPath", "/etc/persia/")
 
-    assert said.startswith(f"{JOB}.nnWorker.volumeMounts[0].mountPath: /etc/persia is where the inline")
+    assert said.startswith(f"{JOB}.nnWorker.volumeMounts[0].mountPath: /etc/persia is the folder of the inline")
 
 
-def test_what_has_no_effect_is_said(description: dict[str, Any]) -> None:
+def test_what_has_no_effect_is_reported(description: dict[str, Any]) -> None:
     found = job(description, restartPolicy="Never", nats={"resources": {"limits": {"memory": "2Gi"}}})
 
     assert [place for place, _ in found.notes()] == [("restartPolicy",), ("nats", "resources")]
@@ -269,14 +316,14 @@ def test_dialects_before_december_2021_mean_the_same(description: dict[str, Any]
     [
         ("trainer/replicas", -1, "trainer.replicas: must be greater than or equal to 0"),
         ("trainer/nodeName", "n", "trainer.nodeName: unknown key"),
-        ("trainer/pool", "tpu", "trainer.pool: no pool 'tpu' is described"),
-        ("trainer/profile", "big", "trainer.profile: no profile 'big' is described by the environment"),
-        ("trainer/env", env("RANK"), "trainer.env[0].name: RANK is different in every pod"),
+        ("trainer/pool", "tpu", "trainer.pool: there is no pool 'tpu'"),
+        ("trainer/profile", "big", "trainer.profile: the environment has no profile 'big'"),
+        ("trainer/env", env("RANK"), "trainer.env[0].name: RANK differs from pod to pod"),
         ("globalConfigPath", "", "globalConfigPath: is empty"),
         ("dataloader/replicas", True, "dataloader.replicas: must be a whole number"),
     ],
 )
-def test_what_is_wrong_in_an_old_dialect_is_said_in_its_words(
+def test_errors_in_an_old_dialect_name_the_keys_of_that_dialect(
     description: dict[str, Any], spoiled: Spoil, place: str, value: Any, line: str
 ) -> None:
     old = description["jobs"]["ads"]
@@ -288,7 +335,7 @@ def test_what_is_wrong_in_an_old_dialect_is_said_in_its_words(
     assert said.startswith(f"{JOB}.{line}")
 
 
-def test_read_only_of_the_old_documentation_takes_effect_and_is_said(description: dict[str, Any]) -> None:
+def test_read_only_as_the_old_documentation_spells_it_takes_effect_and_is_reported(description: dict[str, Any]) -> None:
     mount = description["jobs"]["ads"]["nnWorker"]["volumeMounts"][0]
     mount["read_only"] = True
 
@@ -299,7 +346,7 @@ def test_read_only_of_the_old_documentation_takes_effect_and_is_said(description
     assert [place for place, _ in found.notes()] == [("nnWorker", "volumeMounts", 0, "read_only")]
 
 
-def test_variables_that_no_persia_reads_are_said(description: dict[str, Any]) -> None:
+def test_variables_that_persia_does_not_read_are_reported(description: dict[str, Any]) -> None:
     found = job(description, env=env("PERSIA_MODEL_CONFIG"))
 
     assert [place for place, _ in found.notes()] == [("env", 0, "name")]
@@ -324,15 +371,15 @@ def test_what_the_operator_has_no_words_for_is_refused(
 
     (said,) = spoiled(f"jobs/ads/{role}/{field}", value)
 
-    assert said.startswith(f"{JOB}.{role}.{field}: the PERSIA operator has no words for it")
+    assert said.startswith(f"{JOB}.{role}.{field}: the PERSIA operator has no field for it")
 
 
 def test_a_volume_that_the_operators_definition_drops_is_refused(description: dict[str, Any], spoiled: Spoil) -> None:
     description["jobs"]["ads"]["mode"] = "operator"
 
-    (said,) = spoiled("jobs/ads/volumes/0", {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}})
+    (said,) = spoiled("jobs/ads/volumes/0", {"name": "data", "image": {"reference": "data:1"}})
 
-    assert said.startswith(f"{JOB}.volumes[0]: is of a source that the PersiaJob resource definition lacks")
+    assert said.startswith(f"{JOB}.volumes[0].image: is newer than the PersiaJob resource definition, which drops it")
 
 
 def test_files_that_no_config_map_holds_are_refused(description: dict[str, Any], spoiled: Spoil) -> None:
@@ -350,7 +397,7 @@ def test_files_that_no_config_map_holds_are_refused(description: dict[str, Any],
     ]
 
 
-def test_what_tls_needs_of_the_image_is_said(description: dict[str, Any]) -> None:
+def test_what_tls_needs_of_the_image_is_reported(description: dict[str, Any]) -> None:
     found = job(description, nats={"tls": {"serverSecret": "bus-tls"}})
 
     assert [place for place, _ in found.notes()] == [("nats", "tls")]
@@ -362,13 +409,19 @@ def test_what_tls_needs_of_the_image_is_said(description: dict[str, Any]) -> Non
         (
             "mode",
             "operator",
-            "with mode: operator its pods are PERSIA's operator's to make, and the environment has none",
+            "with mode: operator the PERSIA operator creates its pods, but the environment does not install it",
         ),
-        ("nats", {"mode": "operator"}, "with nats.mode: operator its NATS servers are the NATS operator's to make"),
-        ("gang", True, "its pods wait for Volcano to schedule them, and the environment has none"),
+        (
+            "nats",
+            {"mode": "operator"},
+            "with nats.mode: operator the NATS operator creates its",
+        ),
+        ("gang", True, "its pods wait for Volcano to schedule them, but the environment does not install it"),
     ],
 )
-def test_an_operator_that_nobody_installed_is_missed(spoiled: Spoil, place: str, value: Any, line: str) -> None:
+def test_a_persia_job_whose_operator_is_not_installed_is_refused(
+    spoiled: Spoil, place: str, value: Any, line: str
+) -> None:
     (said,) = spoiled(f"jobs/ads/{place}", value)
 
     assert said.startswith(f"{JOB}: {line}")

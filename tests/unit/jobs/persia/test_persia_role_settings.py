@@ -4,9 +4,14 @@ from typing import Any
 
 import pytest
 
+from persia_infra.jobs.persia.pods import overridden_places, role_template
+from persia_infra.kube.pod_templates import SHARED_MEMORY
 from persia_infra.spec.errors import InputError
 from persia_infra.stack import parse_environment
-from tests.support.environments import JOBS, VOLUME
+from tests.support import kube_objects
+from tests.support.environments import JOBS, VOLUME, assert_refused
+from tests.support.kube_objects import Objects
+from tests.support.persia_pods import pod
 
 
 def test_a_role_takes_settings_and_a_profile(description: dict[str, Any]) -> None:
@@ -18,18 +23,19 @@ def test_a_role_takes_settings_and_a_profile(description: dict[str, Any]) -> Non
     spec = parse_environment(description)
     job: Any = spec.jobs["ads"]
 
-    found = job.settled("nnWorker", "ads")
+    found = pod(Objects(spec.job_objects("ads")), "nn-worker")
 
-    assert found.role.resources.limits == {"cpu": "4", "memory": "20Gi", "nvidia.com/gpu": "1"}
-    assert found.role.security_context.run_as_user == 1000
-    assert [source.secret_ref.name for source in found.variable_sources] == ["hub"]
-    assert {volume.name for volume in found.volumes} == {"data", "v"}
-    assert {mount.mount_path for mount in found.role.volume_mounts} == {"/data", "/v"}
-    said = [message for place, message in job.notes() if place == ("nnWorker", "resources", "limits", "memory")]
-    assert said == ["does not count: the profile 'large' or the role's settings say otherwise, and win"]
+    main = kube_objects.container(found)
+    assert main["resources"]["limits"] == {"cpu": "4", "memory": "20Gi", "nvidia.com/gpu": "1"}
+    assert found["securityContext"]["runAsUser"] == 1000
+    assert main["envFrom"] == [{"secretRef": {"name": "hub"}}]
+    assert {volume["name"] for volume in found["volumes"]} == {"data", "v", "shared-memory"}
+    assert {mount["mountPath"] for mount in main["volumeMounts"]} == {"/data", "/v", SHARED_MEMORY}
+    messages = [message for place, message in job.notes() if place == ("nnWorker", "resources", "limits", "memory")]
+    assert messages == ["is overridden by the profile 'large' or the role's settings"]
 
 
-def test_every_value_of_the_job_that_a_profile_overrides_is_said(description: dict[str, Any]) -> None:
+def test_every_value_of_a_persia_job_that_a_profile_overrides_is_reported(description: dict[str, Any]) -> None:
     shared = {**VOLUME, "name": "data", "mount_path": "/data"}
     values = [{"name": name, "value": "profile"} for name in ("A", "LOG_LEVEL", "PERSIA_GLOBAL_CONFIG")]
     description["profiles"] = {"p": {"envs": values, "volumes": [shared], "shared_memory": "1Gi"}}
@@ -37,7 +43,7 @@ def test_every_value_of_the_job_that_a_profile_overrides_is_said(description: di
     job["nnWorker"] |= {"profile": "p", "sharedMemory": "2Gi"}
     job |= {"env": [{"name": "A", "value": "1"}], "logLevel": "debug"}
 
-    notes = [place for place, said in parse_environment(description).jobs["ads"].notes() if "does not count" in said]
+    notes = [place for place, said in parse_environment(description).jobs["ads"].notes() if "is overridden" in said]
 
     assert notes == [
         ("volumes", 0),
@@ -51,28 +57,33 @@ def test_every_value_of_the_job_that_a_profile_overrides_is_said(description: di
 def test_without_settings_a_role_stays_as_it_is(description: dict[str, Any]) -> None:
     job: Any = parse_environment(description).jobs["ads"]
 
-    found = job.settled("dataloader", "ads")
+    template = role_template(job, "ads", "dataloader", {})
 
-    assert (found.role.env, found.role.volume_mounts) == (job.dataloader.env, job.dataloader.volume_mounts)
-    assert (found.variable_sources, found.annotations, found.overridden) == ([], {}, [])
+    (main,) = template.spec.containers
+    own = [variable for variable in main.env if variable in job.dataloader.env]
+    assert (own, main.volume_mounts) == (job.dataloader.env, job.dataloader.volume_mounts)
+    assert (main.env_from, template.metadata.annotations) == ([], {})
+    assert overridden_places(job, "dataloader", {}) == []
 
 
 @pytest.mark.parametrize(
     ("role", "line"),
     [
-        ({"profile": "none-such"}, "nnWorker.profile: no profile 'none-such' is described"),
+        ({"profile": "none-such"}, "nnWorker.profile: the environment has no profile 'none-such'"),
         ({"settings": {"run_as_user": 0}}, "nnWorker.settings.run_as_user: 0 is root"),
         ({"settings": {"resources": {"mem": {"limits": "900Gi"}}}}, "nnWorker.resources: asks for 900.00Gi memory"),
-        ({"settings": {"node_selector": {"a": "b"}}}, "nnWorker.pool: its pods ask for nodes with the label a=b"),
+        ({"settings": {"node_selector": {"a": "b"}}}, "nnWorker.pool: its pods require the node label a=b"),
     ],
 )
-def test_refused(description: dict[str, Any], role: dict[str, Any], line: str) -> None:
+def test_wrong_settings_of_a_persia_role_are_refused(
+    description: dict[str, Any], role: dict[str, Any], line: str
+) -> None:
     description["jobs"]["ads"]["nnWorker"] |= role
 
     with pytest.raises(InputError) as caught:
         parse_environment(description, file="f.yaml")
 
-    assert any(str(one).startswith(f"{JOBS}.ads.{line}") for one in caught.value.problems), caught.value.problems
+    assert_refused(caught.value.problems, line, prefix=f"{JOBS}.ads.")
 
 
 def test_roles_that_are_not_root_let_the_namespace_be_strict(description: dict[str, Any]) -> None:

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from persia_components._persia_object import object_spec
-
 from persia_infra.jobs import PersiaJobSpec
+from persia_infra.jobs.persia.objects import operator_object_spec
 from persia_infra.jobs.persia.roles import NnWorker, PersiaEnv, Role
 from persia_infra.kube.pod_templates import SHARED_MEMORY
 
@@ -46,7 +45,7 @@ EVERY_FIELD: dict[str, Any] = {
 def test_every_field_of_the_crd_round_trips() -> None:
     job = PersiaJobSpec.model_validate({**EVERY_FIELD, "mode": "operator"})
 
-    assert object_spec("ads", job, None) == EVERY_FIELD
+    assert operator_object_spec(job, "ads") == EVERY_FIELD
 
 
 def test_no_field_of_the_crd_is_forgotten() -> None:
