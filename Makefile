@@ -8,7 +8,7 @@ WORKERS ?= 2
 # Of the page of figures; all of them when empty.
 SECTIONS ?=
 
-.PHONY: setup rehearse test lint bench lock clean
+.PHONY: setup rehearse test lint bench docs-reference types lock clean
 
 setup: $(VENV)/.installed
 	@$(BIN)/python -m persia_infra.rehearsal.toolchain
@@ -17,16 +17,24 @@ rehearse: setup
 	@$(BIN)/persia-infra rehearse $(STACK)
 
 test: setup
-	@$(BIN)/python -m persia_infra.rehearsal.operator_tools
+	@$(BIN)/python -m tests.support.tools
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS)
 
 lint: $(VENV)/.installed
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/pyright
+	@$(BIN)/lint-imports --no-logo --no-cache
 
 bench: setup
 	@$(BIN)/python -m tests.bench $(SECTIONS)
+
+docs-reference: $(VENV)/.installed
+	@$(BIN)/python -m persia_infra.reference.pages docs/reference
+
+# The Kubernetes types, after a change of the version in tools/kubernetes/go.mod.
+types: $(VENV)/.installed
+	@$(BIN)/python tools/kubernetes-types/generate.py
 
 lock: $(VENV)/.installed
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra rehearsal \

@@ -1,4 +1,4 @@
-"""Reads the description of a stack from its Pulumi configuration file, without Pulumi."""
+"""Reads the environment of a stack from its Pulumi configuration file, without Pulumi."""
 
 import json
 from collections.abc import Mapping
@@ -26,37 +26,37 @@ def _inside(folder: str) -> str:
 
 
 class _ProjectFile(Spec):
-    """What is read of a `Pulumi.yaml`; the rest is Pulumi's."""
+    """The keys of a `Pulumi.yaml` that are read here; the rest concerns only Pulumi."""
 
     model_config = ConfigDict(extra="ignore")
 
-    name: Annotated[str, matching(r"[A-Za-z0-9_.-]{1,100}", "no name of a project; use letters, digits, '-' and '_'")]
+    name: Annotated[str, matching(r"[A-Za-z0-9_.-]{1,100}", "project name; use letters, digits, '-' and '_'")]
     stack_config_dir: Annotated[str, AfterValidator(_inside)] | None = None
 
 
 def load_stack(file: Path, *, shown: str | None = None) -> EnvironmentSpec:
-    """The environment that a `Pulumi.<stack>.yaml` describes.
+    """Returns the environment that a `Pulumi.<stack>.yaml` describes.
 
     Args:
         file: The file.
-        shown: What errors call it; its path when absent.
+        shown: The file's name in errors; its path when absent.
 
     Raises:
-        InputError: The file cannot be read, or describes something that would not work.
+        InputError: The file cannot be read, or its environment is invalid.
     """
     data = _config(file, shown).get(CONFIG_KEY)
     size = _size_as_variable(data)
     if size > _VARIABLE_BYTES:
-        said = (
-            f"takes {size // 1024} KiB as Pulumi hands it to the program, in one variable of which Linux allows 128; "
-            "put the jobs' configuration files on a volume, or some of the jobs into a stack of their own"
+        message = (
+            f"is too large: Pulumi passes it to the program in one environment variable, where it takes {size // 1024} "
+            "KiB, and Linux allows 128; put the jobs' configuration files on a volume, or move jobs to another stack"
         )
-        raise InputError([Problem(shown or str(file), "environment", said)])
+        raise InputError([Problem(shown or str(file), "environment", message)])
     return parse_environment(data, file=shown or str(file))
 
 
 def _size_as_variable(data: Any) -> int:  # noqa: ANN401
-    """Bytes of PULUMI_CONFIG; what JSON cannot hold is refused elsewhere, in better words."""
+    """Returns the bytes that the value takes in PULUMI_CONFIG; 0 if JSON cannot hold it, which validation reports."""
     try:
         return len(json.dumps({CONFIG_KEY: json.dumps(data, separators=(",", ":"), default=str, skipkeys=True)}))
     except (ValueError, RecursionError):
@@ -64,10 +64,10 @@ def _size_as_variable(data: Any) -> int:  # noqa: ANN401
 
 
 def describes_environment(file: Path, *, shown: str) -> bool:
-    """Whether the stack keeps its environment under the key that this package reads; another project need not.
+    """Tells whether a stack has an environment under the key that this package reads; other projects may not.
 
     Raises:
-        InputError: The file cannot be read, or is no configuration of a stack.
+        InputError: The file cannot be read, or is not the configuration of a stack.
     """
     documents = read_documents(file, shown=shown)
     if len(documents) > 1 or not all(isinstance(document, Mapping) for document in documents):
@@ -84,10 +84,10 @@ def _config(file: Path, shown: str | None) -> Mapping[str, Any]:
 
 
 def parse_environment(data: Any, *, file: str = "") -> EnvironmentSpec:  # noqa: ANN401
-    """The environment that a configuration value describes.
+    """Returns the environment that a configuration value describes.
 
     Raises:
-        InputError: It describes something that would not work; one problem for each thing.
+        InputError: The environment is invalid; with one problem per error.
     """
     if data is None:
         raise InputError([Problem(file, f"config.{CONFIG_KEY}", _MISSING)])
@@ -99,7 +99,11 @@ def parse_environment(data: Any, *, file: str = "") -> EnvironmentSpec:  # noqa:
 
 
 def find_project(start: Path) -> Path:
-    """The nearest folder, from `start` upwards, that holds a `Pulumi.yaml`."""
+    """Returns the nearest folder with a `Pulumi.yaml`, from `start` upwards.
+
+    Raises:
+        InputError: There is none.
+    """
     for folder in (start.resolve(), *start.resolve().parents):
         if is_file(folder / _PROJECT_FILE):
             return folder
@@ -107,24 +111,23 @@ def find_project(start: Path) -> Path:
 
 
 def find_stack(name: str, project_dir: Path) -> Path:
-    """The configuration file of a stack.
+    """Returns the configuration file of a stack.
 
     Raises:
-        InputError: `Pulumi.yaml` describes no project, or there is no stack of that name; the message lists those
-            there are.
+        InputError: `Pulumi.yaml` is invalid, or there is no stack of that name; the message lists the stacks.
     """
     settings = _read_project(project_dir)
     folder = project_dir / (settings.stack_config_dir or ".")
     file = folder / f"Pulumi.{name}.yaml"
     if not is_file(file):
-        there = sorted(found.name.split(".")[1] for found in folder.glob("Pulumi.*.yaml"))
+        stacks = sorted(path.name.split(".")[1] for path in folder.glob("Pulumi.*.yaml"))
         raise InputError(
             [
                 Problem(
                     shown_path(file, project_dir),
                     "",
                     f"there is no stack {name!r}; "
-                    + (f"known: {', '.join(there)}" if there else "none is described yet"),
+                    + (f"known: {', '.join(stacks)}" if stacks else "the project has none yet"),
                 )
             ]
         )
@@ -142,5 +145,5 @@ def _read_project(project_dir: Path) -> _ProjectFile:
 
 
 def shown_path(file: Path, project_dir: Path) -> str:
-    """A path as errors show it: from the project's folder where it is inside."""
+    """Returns a path as errors show it: relative to the project's folder if it is inside."""
     return str(file.relative_to(project_dir)) if file.is_relative_to(project_dir) else str(file)

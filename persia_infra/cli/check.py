@@ -11,7 +11,10 @@ def check(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Validates stacks or manifests; one line for each error."""
+    """Validates stacks or manifests; prints one line per error.
+
+    Exit 0 if everything is valid, 2 if not.
+    """
     import json
     from dataclasses import asdict
 
@@ -19,13 +22,13 @@ def check(
     from persia_infra.spec.errors import InputError
 
     if not as_json:
-        for found in read_inputs(inputs):
-            for note in found.notes():
+        for source in read_inputs(inputs):
+            for note in source.notes():
                 typer.echo(f"note: {note}")
-            typer.echo(f"{found.file}: fine")
+            typer.echo(f"{source.file}: fine")
         return
     try:
-        notes = [asdict(note) for found in read_inputs(inputs) for note in found.notes()]
+        notes = [asdict(note) for source in read_inputs(inputs) for note in source.notes()]
         errors = []
     except InputError as error:
         notes, errors = [], [asdict(problem) for problem in error.problems]

@@ -1,4 +1,4 @@
-"""How jobs are doing, as `persia-infra status` shows it."""
+"""The table of jobs that `persia-infra status` shows."""
 
 import json
 import time
@@ -20,7 +20,7 @@ _COLOURS = {"Running": "green", "Succeeded": "green", "Suspended": "yellow", "Pe
 
 
 def watch(look: Callable[[], Sequence[JobStatus]], console: Console, *, as_json: bool) -> None:
-    """Shows it again and again: in place on a terminal, below each other elsewhere."""
+    """Shows the table again and again, until Ctrl-C: in place on a terminal, one below the other elsewhere."""
     in_place = console.is_terminal and not as_json
     try:
         with Live(console=console, auto_refresh=False) if in_place else nullcontext() as live:
@@ -38,9 +38,9 @@ def watch(look: Callable[[], Sequence[JobStatus]], console: Console, *, as_json:
 
 
 def shown(jobs: Sequence[JobStatus]) -> RenderableType:
-    """A table that fits 100 columns, then what is wrong, then how to read the logs."""
+    """Returns a table that fits 100 columns, the reasons of what is wrong, and the commands that show logs."""
     if not jobs:
-        return Text("the stack describes no job")
+        return Text("the stack has no jobs")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("job", "kind", "phase", "age", "role"):
         table.add_column(name, overflow="fold")

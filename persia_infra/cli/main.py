@@ -1,6 +1,6 @@
-"""The command line `persia-infra`: exit 0 is fine, 1 means the answer is no, 2 means bad input.
+"""The command line `persia-infra`. Exit codes: 0 success, 1 the answer is no, 2 invalid input.
 
-Each command is a module of its own that imports what it needs when it runs, so `--help` is quick.
+Each command is a module of its own and imports what it needs when it runs, so that `--help` is quick.
 """
 
 import sys
@@ -10,12 +10,14 @@ from typing import Annotated
 import typer
 
 from persia_infra.cli.check import check
+from persia_infra.cli.explain import explain
 from persia_infra.cli.rehearse import rehearse
 from persia_infra.cli.render import render
+from persia_infra.cli.schema import schema
 from persia_infra.cli.status import status
 from persia_infra.spec.errors import InputError
 
-COMMANDS = (check, render, rehearse, status)
+COMMANDS = (check, render, rehearse, status, explain, schema)
 
 app = typer.Typer(
     name="persia-infra",

@@ -1,4 +1,4 @@
-"""The report of a rehearsal as it is shown on a terminal."""
+"""The report of a rehearsal as a terminal shows it."""
 
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ PENDING_SHOWN = 20
 
 
 def print_report(report: "Report", console: Console, hint: str = "") -> None:
+    """Prints the facts, then pending pods, then errors, then the hint."""
     seconds = ", ".join(f"{phase} {value:.1f} s" for phase, value in report.seconds.items())
     facts = Table.grid(padding=(0, 2))
     facts.add_row("stack", report.stack)
@@ -27,8 +28,8 @@ def print_report(report: "Report", console: Console, hint: str = "") -> None:
     if "destroy" in report.seconds:
         facts.add_row("destroy", f"left {len(report.left_behind) or 'no'} objects behind")
     if report.operators:
-        held = ", ".join(f"{name} {mebibytes} MiB" for name, mebibytes in report.operators.items())
-        facts.add_row("operators", held)
+        memory = ", ".join(f"{name} {mebibytes} MiB" for name, mebibytes in report.operators.items())
+        facts.add_row("operators", memory)
     facts.add_row("time", seconds)
     facts.add_row("verdict", "[green]pass[/]" if report.passed else "[red]fail[/]")
     console.print(facts, highlight=False)
@@ -48,7 +49,7 @@ def print_report(report: "Report", console: Console, hint: str = "") -> None:
 
 
 def _counted(counts: dict[str, int]) -> str:
-    """Types by their last word, or in full where two end in the same one."""
+    """Returns counts by type, shortened to its last word unless two types share that word."""
     last = {name: name.rsplit(":", 1)[-1] for name in counts}
     shared = Counter(last.values())
     shown = {name: word if shared[word] == 1 else name for name, word in last.items()}

@@ -1,4 +1,4 @@
-"""`persia-infra rehearse`: the whole `pulumi up` without a cloud."""
+"""`persia-infra rehearse`."""
 
 import json
 import os
@@ -22,15 +22,15 @@ def rehearse(
         Path, typer.Option("--project", "-C", help="Folder of the Pulumi project.", file_okay=False)
     ] = Path(),
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave everything running until Ctrl-C, with a kubeconfig to look at it.")
+        bool, typer.Option("--keep", help="Keep everything running until Ctrl-C, with a kubeconfig for inspection.")
     ] = False,
     destroy: Annotated[
-        bool, typer.Option("--destroy", help="Also run `pulumi destroy` and prove that it leaves nothing behind.")
+        bool, typer.Option("--destroy", help="Also run `pulumi destroy` and check that nothing is left.")
     ] = False,
     operators: Annotated[
         bool,
         typer.Option(
-            "--operators", help="Also run the operators that the stack deploys, so that its jobs come to life."
+            "--operators", help="Also run the operators that the stack deploys, so that they create their jobs' pods."
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
@@ -38,10 +38,10 @@ def rehearse(
     """Deploys a stack with the real Pulumi engine onto a real control plane on this machine.
 
     Google Cloud and the nodes are simulated; nothing is rented and no account is needed. Exit 0 if every pod
-    runs and a second `up` changes nothing, 1 if not, 2 if the stack's description is wrong.
+    runs and a second `up` changes nothing, 1 if not, 2 if the stack's description is invalid.
     """
     if keep and destroy:
-        raise typer.BadParameter("--keep and --destroy exclude each other: after a destroy there is nothing to keep")
+        raise typer.BadParameter("--keep cannot be combined with --destroy: after a destroy there is nothing to keep")
     from rich.console import Console
     from rich.markup import escape
 
@@ -56,16 +56,17 @@ def rehearse(
         hint = "" if operators else _hint(environment)
 
     from persia_infra.cli.rehearsal_report import print_report
+    from persia_infra.operators import operator_programs
     from persia_infra.rehearsal.control_plane import PartFailed
     from persia_infra.rehearsal.engine import EngineFailed
     from persia_infra.rehearsal.rehearse import rehearse as run
-    from persia_infra.rehearsal.toolchain import ToolMissing
+    from persia_infra.rehearsal.toolchain import BuildLine, ToolMissing
 
     errors = Console(stderr=True)
     status = errors.status("starting") if errors.is_terminal else None
 
     def progress(line: str) -> None:
-        if line.startswith(("building", "  ")):
+        if isinstance(line, BuildLine):
             errors.print(line, highlight=False, markup=False, soft_wrap=True)
         elif status:
             status.update(escape(line))
@@ -91,7 +92,14 @@ def rehearse(
     try:
         with status or nullcontext():
             kept = leave_running if keep else None
-            report = run(project, stack, destroy=destroy, with_operators=operators, progress=progress, keep=kept)
+            report = run(
+                project,
+                stack,
+                destroy=destroy,
+                operators=operator_programs() if operators else (),
+                progress=progress,
+                keep=kept,
+            )
     except (ToolMissing, PartFailed, EngineFailed) as error:
         errors.print(str(error), highlight=False, markup=False, soft_wrap=True)
         raise typer.Exit(1) from None
@@ -101,7 +109,10 @@ def rehearse(
 
 
 def _how_to_look(rehearsal: "Rehearsal", engine: "Engine") -> str:
-    """The variables go to a file that the user alone can read: the passphrase of the state is among them."""
+    """Returns instructions for inspecting a kept rehearsal.
+
+    The environment variables go to a file that only the user can read, because the state's passphrase is among them.
+    """
     changed = {name: value for name, value in engine.environment.items() if os.environ.get(name) != value}
     file = rehearsal.control_plane.folder / "environment"
     file.touch(mode=0o600)
@@ -117,12 +128,6 @@ def _how_to_look(rehearsal: "Rehearsal", engine: "Engine") -> str:
 
 
 def _hint(environment: "EnvironmentSpec") -> str:
-    """What to do about jobs that are only objects, or wait for ever, while nobody runs their operators."""
-    from persia_infra.operators.rules import needed_operators
-
-    lifeless = [name for name, job in environment.jobs.items() if needed_operators(job)]
-    return (
-        f"only with their operators do these jobs come to life: {', '.join(lifeless)}; add --operators"
-        if lifeless
-        else ""
-    )
+    """Returns advice on jobs that have no pods, or wait forever, as long as no operator acts on them."""
+    waiting = [name for name, job in environment.jobs.items() if job.needed_operators()]
+    return f"these jobs start only when their operators run: {', '.join(waiting)}; add --operators" if waiting else ""

@@ -1,8 +1,11 @@
 """`persia-infra render`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from persia_infra.environment import EnvironmentSpec
 
 
 def render(
@@ -12,24 +15,30 @@ def render(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
     """Prints every object that would be declared, as YAML documents."""
-    import gc
     import json
 
+    from persia_infra.environment import EnvironmentSpec
+    from persia_infra.kube.objects import documents
     from persia_infra.manifests.inputs import read_inputs
-
-    # The providers' classes are a million objects that live as long as the command: looking through them for
-    # garbage, and once more at the end, would take a third of its time.
-    gc.disable()
-    described = read_inputs(inputs)
-
-    from persia_components.render import declared_for
-
     from persia_infra.spec.yaml_files import write_documents
 
-    for found in described:
-        for note in found.notes():
+    sources = read_inputs(inputs)
+    for source in sources:
+        for note in source.notes():
             typer.echo(f"note: {note}", err=True)
-    documents = [one.document for found in described for one in declared_for(found.name, found.spec)]
-    typer.echo(json.dumps(documents, indent=2) if as_json else write_documents(documents), nl=as_json)
-    gc.freeze()
-    gc.enable()
+    printed = []
+    for source in sources:
+        if isinstance(source.spec, EnvironmentSpec):
+            printed += _of_stack(source.name, source.spec)
+        else:
+            printed += documents([(source.name, source.objects())])
+    typer.echo(json.dumps(printed, indent=2) if as_json else write_documents(printed), nl=as_json)
+
+
+def _of_stack(name: str, spec: "EnvironmentSpec") -> list[dict[str, Any]]:
+    """Returns the resources of a stack. Its components are run for this, so only stacks need Pulumi."""
+    from persia_components.render import declared_for
+    from persia_components.startup import skip_garbage_collection
+
+    skip_garbage_collection()
+    return [resource.document for resource in declared_for(name, spec)]

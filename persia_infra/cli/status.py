@@ -15,23 +15,22 @@ def status(
     stack: Annotated[str, typer.Argument(help="The stack's name, as in stacks/Pulumi.<name>.yaml.")],
     kubeconfig: Annotated[
         Path | None,
-        typer.Option(help="Of the cluster, or of a rehearsal that was kept; KUBECONFIG when absent.", dir_okay=False),
+        typer.Option(help="Kubeconfig of the cluster, or of a kept rehearsal; $KUBECONFIG by default.", dir_okay=False),
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Look again every two seconds, until Ctrl-C.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object; with --watch one a line.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh every two seconds, until Ctrl-C.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object; one per line with --watch.")] = False,
 ) -> None:
-    """Shows how each job is doing: its roles with what they want, have and lack.
+    """Shows the state of each job and its roles: wanted, ready, pending and failed pods.
 
-    Exit 0 if every job runs, has succeeded or is suspended, or watching was ended by Ctrl-C; 1 if not; 2 if the
-    input is wrong.
+    Exit 0 if every job runs, has succeeded or is suspended, or if Ctrl-C ended --watch; 1 if not; 2 if the input is
+    invalid.
     """
     from rich.console import Console
 
     from persia_infra.cli import job_table
     from persia_infra.jobs.status import FINE, job_statuses
     from persia_infra.jobs.status import as_json as to_json
-    from persia_infra.kube.api import connect
-    from persia_infra.rehearsal.provider.package import ProviderError
+    from persia_infra.kube.api import ApiError, connect
     from persia_infra.spec.errors import InputError, Problem
     from persia_infra.stack import find_project, find_stack, load_stack, shown_path
 
@@ -40,14 +39,14 @@ def status(
     environment = load_stack(file, shown=shown_path(file, project))
     try:
         api = connect(str(kubeconfig) if kubeconfig else None, None)
-    except ProviderError as error:
+    except ApiError as error:
         raise InputError([Problem("--kubeconfig", "", str(error))]) from None
     if api is None:
         said = "no kubeconfig names a cluster; give --kubeconfig, or set KUBECONFIG"
         raise InputError([Problem("--kubeconfig", "", said)])
 
     def look() -> "list[JobStatus]":
-        return job_statuses(environment, api, datetime.now(UTC))
+        return job_statuses(environment.deployed_jobs(), api, datetime.now(UTC))
 
     console = Console()
     console.width = min(console.width, job_table.WIDTH) if console.is_terminal else job_table.WIDTH
@@ -56,7 +55,7 @@ def status(
             job_table.watch(look, console, as_json=as_json)
             return
         jobs = look()
-    except ProviderError as error:
+    except ApiError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     typer.echo(json.dumps(to_json(jobs), indent=2)) if as_json else console.print(job_table.shown(jobs))

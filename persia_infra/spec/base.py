@@ -1,13 +1,13 @@
-"""The base of every description, and the field types they share.
+"""The base class of all specs, and the field types that they share.
 
 Both spellings of a key are accepted everywhere: Kubernetes' own (`volumeMounts`) and Python's
-(`volume_mounts`). Values that are known only at deploy time never appear in a description.
+(`volume_mounts`). A spec never holds values that are known only at deploy time.
 """
 
 import ipaddress
 import re
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from pydantic.alias_generators import to_camel
@@ -16,12 +16,13 @@ from pydantic_core import PydanticCustomError
 from persia_infra.spec.quantity import check_quantity
 
 Place = tuple[str | int, ...]
-"""The keys that lead from a description to the value that a finding is about."""
+"""The keys that lead from the top of a spec to a value."""
 
 Finding = tuple[Place, str]
+"""A place and a message about the value there."""
 
 MOST_PODS = 200_000
-"""GKE's limit for a cluster."""
+"""GKE's limit of pods per cluster."""
 _IMAGE = (
     r"([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?"
     r"(@sha256:[0-9a-f]{64})?"
@@ -29,7 +30,7 @@ _IMAGE = (
 
 
 class Spec(BaseModel):
-    """A frozen description that refuses keys it does not know."""
+    """A frozen model that refuses unknown keys."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -40,21 +41,29 @@ class Spec(BaseModel):
         defer_build=True,
     )
 
+    @classmethod
+    def defaults(cls) -> Self:
+        """Returns an instance of defaults alone.
+
+        Unlike the constructor it does not build the model's validator, which takes milliseconds while importing.
+        """
+        return cls.model_construct()
+
 
 def refuse(findings: Iterable[Finding]) -> None:
-    """Fails the validation that calls it with all findings at once, each at its own place.
+    """Fails the running validation if there are findings, with all of them at once, each at its own place.
 
-    A plain ValueError can carry one message for the whole model only.
+    A plain ValueError would carry only one message, for the whole model.
     """
-    found = list(findings)
-    if found:
-        summary = "; ".join(f"{'.'.join(map(str, place))}: {message}" for place, message in found)
-        raise PydanticCustomError("refused", "{summary}", {"summary": summary, "findings": found})
+    findings = list(findings)
+    if findings:
+        summary = "; ".join(f"{'.'.join(map(str, place))}: {message}" for place, message in findings)
+        raise PydanticCustomError("refused", "{summary}", {"summary": summary, "findings": findings})
 
 
 def _quantity(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, bool):
-        raise ValueError('not a quantity; write a number with an optional unit, such as "500m" or "16Gi"')
+        raise ValueError('is not a quantity; write a number with an optional unit, such as "500m" or "16Gi"')
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, int | float):
@@ -75,8 +84,8 @@ def _pod_count(value: Any) -> Any:  # noqa: ANN401
 def _dns_label(value: str) -> str:
     if len(value) > 63 or not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", value):
         raise ValueError(
-            f"{value!r} is no DNS label, so Kubernetes would refuse objects named after it; "
-            "use at most 63 lower-case letters, digits and '-', starting with a letter"
+            f"{value!r} is not a valid name: "
+            "use lower-case letters, digits and '-' (at most 63), starting with a letter"
         )
     return value
 
@@ -85,25 +94,33 @@ def _cidr(value: str) -> str:
     try:
         network = ipaddress.IPv4Network(value)
     except ValueError:
-        raise ValueError("not an IPv4 range; write the network address and its prefix, such as 10.0.0.0/20") from None
+        raise ValueError(
+            "is not an IPv4 range; write the network address and its prefix, such as 10.0.0.0/20"
+        ) from None
     return str(network)
 
 
-def matching(pattern: str, otherwise: str) -> AfterValidator:
-    """A text of a given form; `otherwise` completes "is …" with what it is not, and how to write it."""
+def matching(pattern: str, expected: str) -> AfterValidator:
+    """Accepts only text that matches the whole pattern.
+
+    Args:
+        pattern: A regular expression.
+        expected: Completes "is not a valid …": what the text should be and how to write it.
+    """
 
     def check(value: str) -> str:
         if not re.fullmatch(pattern, value):
-            raise ValueError(f"is {otherwise}")
+            raise ValueError(f"is not a valid {expected}")
         return value
 
     return AfterValidator(check)
 
 
 Quantity = Annotated[str, BeforeValidator(_quantity), WithJsonSchema({"type": "string", "format": "quantity"})]
-"""A Kubernetes quantity; unquoted YAML numbers are taken too."""
+"""A Kubernetes quantity; numbers without quotes are accepted too."""
 
 PodCount = Annotated[int, BeforeValidator(_pod_count)]
-Image = Annotated[str, matching(_IMAGE, "no name of an image; write one such as registry.example/team/trainer:1.2")]
+"""A number of pods that one cluster can run."""
+Image = Annotated[str, matching(_IMAGE, "image name; write one such as registry.example/team/trainer:1.2")]
 DnsLabel = Annotated[str, AfterValidator(_dns_label)]
 Cidr = Annotated[str, AfterValidator(_cidr)]

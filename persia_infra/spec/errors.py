@@ -1,10 +1,9 @@
-"""Bad input as one line each: the file, the place in it, what follows from it, and the fix.
+"""Errors in the input, one line each: the file, the place in it, the consequence and the fix.
 
-The text never shows the value that was found: descriptions may hold secrets.
+A line never shows the value itself, because descriptions may hold secrets.
 """
 
 import difflib
-import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +13,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from persia_infra.spec.base import Finding, Place
+from persia_infra.spec.shapes import bare
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with, or worth saying about, an input."""
+    """One error in an input, or one note about it."""
 
     file: str
     path: str
@@ -29,7 +29,7 @@ class Problem:
 
 
 class InputError(Exception):
-    """Input that cannot be used; holds every problem that was found, not only the first."""
+    """Input that cannot be used, with all of its problems, not only the first."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -44,7 +44,7 @@ def problems_from(
     file: str = "",
     prefix: Place = (),
 ) -> list[Problem]:
-    """Says each error of a validation in the words of the file that was validated.
+    """Returns the errors of a validation as problems of the file that was validated.
 
     Args:
         error: What pydantic raised.
@@ -62,23 +62,23 @@ def problems_from(
 
 
 def findings_from(error: ValidationError, model: type[BaseModel], data: object) -> list[Finding]:
-    """The same as places and messages, for a model that validates a part of itself by another one."""
-    found: list[Finding] = []
-    for one in error.errors(include_url=False, include_input=False):
-        for place, message in one.get("ctx", {}).get("findings") or [((), _message(one))]:
-            shown, owner = _follow(model, data, (*one["loc"], *place))
-            if one["type"] == "extra_forbidden":
-                message = _unknown_key(str(one["loc"][-1]), owner)
-            found.append((tuple(shown), message))
-    return found
+    """Returns the errors of a validation as places and messages, with keys as the input spells them."""
+    findings: list[Finding] = []
+    for details in error.errors(include_url=False, include_input=False):
+        for place, message in details.get("ctx", {}).get("findings") or [((), _message(details))]:
+            shown, owner = _follow(model, data, (*details["loc"], *place))
+            if details["type"] == "extra_forbidden":
+                message = _unknown_key(str(details["loc"][-1]), owner)
+            findings.append((tuple(shown), message))
+    return findings
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """A ready clause that names the nearest known word, or all of them when none is near."""
+    """Returns a clause that suggests the most similar known word, or lists all of them if none is similar."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]!r}?"
-    return "known here: " + ", ".join(known) if known else "nothing is known here"
+    return "known here: " + ", ".join(known) if known else "no key is known here"
 
 
 def _message(error: Mapping[str, Any]) -> str:
@@ -91,9 +91,9 @@ def _message(error: Mapping[str, Any]) -> str:
         case "literal_error" | "enum":
             return f"not one of the values it can have; write {context['expected']}"
         case "union_tag_not_found":
-            return f"says no {context['discriminator']}, so nobody can tell what it describes; add it"
+            return f"has no {context['discriminator']}; add it"
         case "union_tag_invalid":
-            return f"is of an unknown {context['discriminator']}; known: {context['expected_tags']}"
+            return f"has an unknown {context['discriminator']}; known: {context['expected_tags']}"
         case "string_type":
             return "must be text; put it in quotes"
         case "int_type" | "int_parsing" | "int_from_float":
@@ -105,23 +105,36 @@ def _message(error: Mapping[str, Any]) -> str:
         case "too_short" | "string_too_short":
             return "is empty; give at least one"
         case "invalid_key":
-            return "has a key that is no text; put it in quotes"
+            return "has a key that is not text; put it in quotes"
         case "list_type" | "tuple_type":
             return "must be a list"
+        case "float_type" | "float_parsing":
+            return "must be a number"
+        case "finite_number":
+            return "must be a finite number"
+        case "greater_than":
+            return f"must be greater than {context['gt']}"
+        case "greater_than_equal":
+            return f"must be greater than or equal to {context['ge']}"
+        case "less_than":
+            return f"must be less than {context['lt']}"
+        case "less_than_equal":
+            return f"must be less than or equal to {context['le']}"
+        case "datetime_type" | "datetime_parsing" | "datetime_from_date_parsing":
+            return "must be a date and time, such as 2026-12-24T00:00:00Z"
         case _:
-            text = str(error["msg"]).removeprefix("Input should be ")
-            return text if text == error["msg"] else f"must be {text}"
+            return str(error["msg"])
 
 
 def _unknown_key(key: str, owner: type[BaseModel] | None) -> str:
     known = [field.alias or name for name, field in owner.model_fields.items()] if owner else []
     if owner and key in owner.model_fields:
-        return f"is {owner.model_fields[key].alias!r} in its other spelling, and both are given; remove one"
+        return f"is another spelling of {owner.model_fields[key].alias!r}, which is given too; remove one"
     return f"unknown key, which would have no effect; {nearest(key, known)}"
 
 
 def dotted(keys: Sequence[str | int]) -> str:
-    """A place as it is shown: `environment.pools.gpu.taints[0].key`."""
+    """Returns a place as messages show it: `environment.pools.gpu.taints[0].key`."""
     text = ""
     for key in keys:
         if isinstance(key, int):
@@ -132,7 +145,10 @@ def dotted(keys: Sequence[str | int]) -> str:
 
 
 def traced(place: Place, origins: Mapping[Place, Place]) -> Place:
-    """The place that a thing has in the input, by the longest part of its way that has an origin there."""
+    """Returns the place in the input that a place in its translation comes from.
+
+    The longest prefix of the place that has an origin decides.
+    """
     for length in range(len(place), 0, -1):
         if place[:length] in origins:
             return (*origins[place[:length]], *place[length:])
@@ -140,12 +156,12 @@ def traced(place: Place, origins: Mapping[Place, Place]) -> Place:
 
 
 def document_place(documents: Sequence[object], *indexes: int) -> tuple[str, ...]:
-    """Where in a file something is said, of one document or of several in the same words."""
+    """Returns the place of documents in a file; nothing if the file has only one."""
     return (f"documents[{','.join(map(str, indexes))}]",) if len(documents) > 1 else ()
 
 
 def _follow(model: type[BaseModel], data: object, loc: Place) -> tuple[list[str | int], type[BaseModel] | None]:
-    """Walks down to the place of an error.
+    """Follows a model down to the place of an error.
 
     Returns:
         The keys as the input spells them, without the tags that pydantic adds for unions, and the model
@@ -157,7 +173,7 @@ def _follow(model: type[BaseModel], data: object, loc: Place) -> tuple[list[str 
     for key in loc:
         if key == "[key]":
             continue
-        here = _bare(here)
+        here = bare(here)
         if isinstance(here, dict):
             if key in here:
                 here = here[key]
@@ -180,24 +196,6 @@ def _follow(model: type[BaseModel], data: object, loc: Place) -> tuple[list[str 
             elif isinstance(data, Sequence) and isinstance(key, int) and key < len(data):
                 data = data[key]
     return shown, owner
-
-
-def _bare(annotation: object) -> object:
-    """An annotation without Annotated and without None; a tagged union becomes its choices by tag."""
-    while True:
-        metadata = getattr(annotation, "__metadata__", ())
-        choices = next((m.choices for m in metadata if hasattr(m, "choices")), None)
-        if choices is not None:
-            return dict(choices)
-        if typing.get_origin(annotation) is typing.Annotated:
-            annotation = typing.get_args(annotation)[0]
-            continue
-        if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-            rest = [a for a in typing.get_args(annotation) if a is not type(None)]
-            if len(rest) == 1:
-                annotation = rest[0]
-                continue
-        return annotation
 
 
 def _field(model: type[BaseModel], key: str) -> tuple[str, FieldInfo] | None:

@@ -1,6 +1,6 @@
-"""Kubernetes quantities (`100Gi`, `1500m`, `12e6`), read and written exactly.
+"""Reads and writes Kubernetes quantities (`100Gi`, `1500m`, `12e6`) exactly.
 
-Rounding to what a given field accepts (whole bytes, whole devices) is the caller's business.
+Out of scope: rounding to what a field accepts, such as whole bytes or whole devices.
 """
 
 import re
@@ -19,7 +19,7 @@ _FORM: Final = re.compile(
 _EXACT: Final = Context(prec=400)
 _FINEST: Final = Decimal("1e-9")
 LARGEST: Final = Decimal(2**63 - 1)
-"""What Kubernetes takes any larger quantity for."""
+"""The largest quantity that Kubernetes can represent."""
 _ALLOWED: Final = (
     "write a number with at most one suffix: Ki Mi Gi Ti Pi Ei (powers of 1024), k M G T P E (powers of 1000), "
     "m u n (thousandths and less), or an exponent as in 12e6; no spaces"
@@ -27,35 +27,35 @@ _ALLOWED: Final = (
 
 
 def parse_quantity(text: str | int) -> Decimal:
-    """The quantity in its base unit: bytes, cores, devices.
+    """Returns a quantity in its base unit: bytes, cores or devices.
 
     Raises:
-        ValueError: not a quantity; the message says what is allowed, and names the likely intent.
+        ValueError: The text is not a quantity; the message lists what is allowed and suggests a correction.
     """
-    found = _FORM.fullmatch(str(text)) if not isinstance(text, bool) else None
-    if found is None:
+    match = _FORM.fullmatch(str(text)) if not isinstance(text, bool) else None
+    if match is None:
         raise ValueError(f"{text!r} is not a Kubernetes quantity: {_ALLOWED}{_hint(str(text))}")
-    number = Decimal(found["number"])
-    if suffix := found["suffix"]:
+    number = Decimal(match["number"])
+    if suffix := match["suffix"]:
         return _EXACT.multiply(number, _BINARY.get(suffix) or _DECIMAL[suffix])
-    return _EXACT.scaleb(number, int(found["exponent"] or 0))
+    return _EXACT.scaleb(number, int(match["exponent"] or 0))
 
 
 def check_quantity(text: str) -> None:
-    """Refuses also what is a quantity, but none that Kubernetes can count.
+    """Checks that a text is a quantity that Kubernetes can represent.
 
     Raises:
-        ValueError: The message says why.
+        ValueError: It is not; the message says why.
     """
     amount = _EXACT.normalize(parse_quantity(text))
     if abs(amount) > LARGEST:
         raise ValueError("is more than Kubernetes can count; write less than 8Ei")
     if amount != amount.quantize(_FINEST, context=_EXACT):
-        raise ValueError("is finer than a billionth, which Kubernetes rounds up; write a whole number of n at least")
+        raise ValueError("is finer than a billionth, which Kubernetes rounds up; write a whole number of n")
 
 
 def format_quantity(value: Decimal, *, binary: bool = False) -> str:
-    """The shortest exact way to write it: `1536Mi` (binary), `1500m` or `2G` (decimal)."""
+    """Returns the shortest exact text of a quantity: `1536Mi` (binary), `1500m` or `2G` (decimal)."""
     if value == value.to_integral_value() and value != 0:
         for suffix, factor in reversed((_BINARY if binary else {s: _DECIMAL[s] for s in "kMGTPE"}).items()):
             if value % factor == 0:
@@ -65,7 +65,7 @@ def format_quantity(value: Decimal, *, binary: bool = False) -> str:
     for suffix in "mun":
         if (scaled := value / _DECIMAL[suffix]) == scaled.to_integral_value():
             return f"{int(scaled)}{suffix}"
-    raise ValueError(f"{value} is finer than a billionth: a Kubernetes quantity can't hold it")
+    raise ValueError(f"{value} is finer than a billionth, which a Kubernetes quantity cannot represent")
 
 
 def _hint(text: str) -> str:

@@ -1,4 +1,4 @@
-"""YAML files as plain values, with errors that name the line and never quote the file."""
+"""Reads and writes YAML; errors name the line and never quote the file, which may hold secrets."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,14 +8,14 @@ import yaml
 
 from persia_infra.spec.errors import InputError, Problem
 
-# The ones written in C, where PyYAML was built with them, are several times faster.
+# The classes written in C are several times faster; PyYAML may have been built without them.
 _LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _CONVERTED = frozenset(f"tag:yaml.org,2002:{name}" for name in ("bool", "float", "int", "timestamp"))
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; not so if the path is none that the system can have."""
+    """Tells whether a path is a file; a path that the system does not allow is not."""
     try:
         return path.is_file()
     except OSError:
@@ -23,43 +23,43 @@ def is_file(path: Path) -> bool:
 
 
 def read_documents(file: Path, *, shown: str | None = None) -> list[Any]:
-    """Every document of a file that is not empty.
+    """Returns the documents of a file that are not empty.
 
     Args:
         file: The file.
-        shown: What errors call it; its path when absent.
+        shown: The file's name in errors; its path when absent.
 
     Raises:
-        InputError: The file is missing, unreadable, or no YAML.
+        InputError: The file is missing, unreadable, or not valid YAML.
     """
-    called = shown or str(file)
+    name = shown or str(file)
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise InputError([Problem(called, "", "no such file; check the path")]) from None
+        raise InputError([Problem(name, "", "no such file; check the path")]) from None
     except UnicodeDecodeError:
-        raise InputError([Problem(called, "", "is not UTF-8 text, so it cannot be YAML")]) from None
+        raise InputError([Problem(name, "", "is not UTF-8 text, so it cannot be YAML; save it as UTF-8")]) from None
     except OSError as error:
-        raise InputError([Problem(called, "", f"cannot be read: {error.strerror}")]) from None
+        raise InputError([Problem(name, "", f"cannot be read: {error.strerror}")]) from None
     except ValueError:
-        raise InputError([Problem(called, "", "is no path that a file can have")]) from None
+        raise InputError([Problem(name, "", "is not a valid path; check its characters")]) from None
     try:
         return parse_documents(text)
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise InputError([Problem(called, line, f"is not valid YAML: {error.problem}")]) from None
+        raise InputError([Problem(name, line, f"is not valid YAML: {error.problem}")]) from None
     except yaml.YAMLError:
-        raise InputError([Problem(called, "", "is not valid YAML: it holds characters YAML forbids")]) from None
+        raise InputError([Problem(name, "", "is not valid YAML: it holds characters YAML forbids")]) from None
     except RecursionError:
-        raise InputError([Problem(called, "", "is nested too deeply to be read")]) from None
+        raise InputError([Problem(name, "", "is nested too deeply to be read; flatten it")]) from None
 
 
 def parse_documents(text: str) -> list[Any]:
-    """Every document of a text that is not empty.
+    """Returns the documents of a text that are not empty.
 
     Raises:
-        YAMLError: It is no YAML, has a key twice in one mapping, or an impossible date or number.
-        RecursionError: It is nested too deeply.
+        YAMLError: The text is not valid YAML, repeats a key, or holds an impossible date or number.
+        RecursionError: The text is nested too deeply.
     """
     return [document for document in _documents(text) if document is not None]
 
@@ -71,7 +71,7 @@ def _documents(text: str) -> Iterator[Any]:
             root = loader.get_node()
             for node in _nodes(root):
                 if isinstance(node, yaml.MappingNode):
-                    _refuse_doubled_keys(node)
+                    _refuse_repeated_keys(node)
                 elif isinstance(node, yaml.ScalarNode):
                     _refuse_impossible_value(node, loader)
             yield loader.construct_document(root)
@@ -80,7 +80,7 @@ def _documents(text: str) -> Iterator[Any]:
 
 
 def _nodes(root: yaml.Node) -> Iterator[yaml.Node]:
-    """Every node once, however often it is referred to."""
+    """Yields every node once, even if several aliases refer to it."""
     waiting, seen = [root], set()
     while waiting:
         node = waiting.pop()
@@ -94,8 +94,8 @@ def _nodes(root: yaml.Node) -> Iterator[yaml.Node]:
             waiting += [part for pair in node.value for part in pair]
 
 
-def _refuse_doubled_keys(node: yaml.MappingNode) -> None:
-    """Plain YAML would silently drop the first of two values under one key."""
+def _refuse_repeated_keys(node: yaml.MappingNode) -> None:
+    """Refuses a mapping with a repeated key, of which PyYAML would silently keep the last value only."""
     keys = set()
     for key, _ in node.value:
         name = (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else None
@@ -106,21 +106,21 @@ def _refuse_doubled_keys(node: yaml.MappingNode) -> None:
 
 
 def _refuse_impossible_value(node: yaml.ScalarNode, loader: Any) -> None:  # noqa: ANN401
-    """What looks like a date or a number but is none that can be had, such as 2021-99-99."""
+    """Refuses text that looks like a date or number but has no possible value, such as 2021-99-99."""
     if node.tag not in _CONVERTED:
         return
     try:
         value = loader.construct_object(node)
     except (ArithmeticError, AttributeError, LookupError, ValueError):
-        problem = "looks like a number or a date and is none; put it in quotes"
+        problem = "looks like a number or date but is not a valid one; put it in quotes"
         raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        problem = "a number takes more than the 64 bits that there are for it; lower it, or put it in quotes"
+        problem = "the number does not fit into 64 bits; lower it, or put it in quotes"
         raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 class _ReadableDumper(_DUMPER):
-    """Writes text of several lines as a block, and values that occur twice twice."""
+    """Writes text of several lines as a block, and repeats values instead of using aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401, ARG002
         return True
@@ -134,5 +134,5 @@ _ReadableDumper.add_representer(str, _text)
 
 
 def write_documents(documents: list[Any]) -> str:
-    """Documents of one YAML stream, keys in the order given."""
+    """Returns documents as one YAML stream, with keys in their given order."""
     return yaml.dump_all(documents, Dumper=_ReadableDumper, sort_keys=False, width=110, explicit_start=True)

@@ -15,9 +15,10 @@ from persia_infra.nats.spec import NatsSpec
 from persia_infra.spec.errors import InputError, Problem, nearest
 from persia_infra.spec.yaml_files import read_documents
 from persia_infra.stack import describes_environment, find_project, find_stack, load_stack
+from tests.support.environments import assert_refused
 
 
-def said(call: Callable[[], object]) -> list[str]:
+def messages(call: Callable[[], object]) -> list[str]:
     with pytest.raises(InputError) as caught:
         call()
     return [str(problem) for problem in caught.value.problems]
@@ -37,7 +38,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, A
 
 
 class TestLoadStack:
-    def test_a_stack(self, written: Callable[..., Path], description: dict[str, Any]) -> None:
+    def test_a_stack_file_is_read(self, written: Callable[..., Path], description: dict[str, Any]) -> None:
         file = written("Pulumi.dev.yaml", {"config": {"persia-infra:environment": description}})
 
         assert load_stack(file).project == "persia-example"
@@ -48,37 +49,39 @@ class TestLoadStack:
         description["pools"]["gpu"]["count"] = 1
         file = written("stacks/Pulumi.dev.yaml", {"config": {"persia-infra:environment": description}})
 
-        assert said(lambda: load_stack(file)) == [
-            "stacks/Pulumi.dev.yaml: environment.pools.gpu.count: is given besides autoscaling, "
-            "and each would undo the other's changes; keep one"
+        assert messages(lambda: load_stack(file)) == [
+            "stacks/Pulumi.dev.yaml: environment.pools.gpu.count: cannot be combined with autoscaling: "
+            "each would undo the other's changes; remove one of them"
         ]
 
     @pytest.mark.parametrize("content", ["", "config: {}\n", "config: 3\n", "- a\n", "config:\n  other:key: 1\n"])
-    def test_no_environment(self, written: Callable[..., Path], content: str) -> None:
+    def test_a_stack_without_an_environment_is_refused(self, written: Callable[..., Path], content: str) -> None:
         file = written("Pulumi.dev.yaml", content)
 
-        assert said(lambda: load_stack(file)) == [
+        assert messages(lambda: load_stack(file)) == [
             "Pulumi.dev.yaml: config.persia-infra:environment: is missing; describe the environment under this key"
         ]
 
-    def test_an_environment_that_is_no_mapping(self, written: Callable[..., Path]) -> None:
+    def test_an_environment_must_be_a_mapping(self, written: Callable[..., Path]) -> None:
         file = written("Pulumi.dev.yaml", "config:\n  persia-infra:environment: [1]\n")
 
-        assert said(lambda: load_stack(file)) == ["Pulumi.dev.yaml: environment: must be a mapping of keys to values"]
+        assert messages(lambda: load_stack(file)) == [
+            "Pulumi.dev.yaml: environment: must be a mapping of keys to values"
+        ]
 
     def test_broken_yaml_names_the_line_and_shows_no_text(self, written: Callable[..., Path]) -> None:
         file = written("Pulumi.dev.yaml", 'config:\n  a: b\n  password: "hunter2\n')
 
-        (line,) = said(lambda: load_stack(file))
+        (line,) = messages(lambda: load_stack(file))
 
         assert line.startswith("Pulumi.dev.yaml: line ")
         assert "is not valid YAML" in line
         assert "hunter2" not in line
 
-    def test_a_key_given_twice(self, written: Callable[..., Path]) -> None:
+    def test_a_repeated_key_is_refused(self, written: Callable[..., Path]) -> None:
         file = written("Pulumi.dev.yaml", "config:\n  a: 1\n  b: 2\n  a: 3\n")
 
-        assert said(lambda: load_stack(file)) == [
+        assert messages(lambda: load_stack(file)) == [
             "Pulumi.dev.yaml: line 4: is not valid YAML: the key 'a' is given twice; remove one"
         ]
 
@@ -92,15 +95,17 @@ class TestLoadStack:
     def test_code_in_yaml_is_refused(self, written: Callable[..., Path]) -> None:
         file = written("Pulumi.dev.yaml", "config: !!python/object/apply:os.getcwd []\n")
 
-        assert "is not valid YAML" in said(lambda: load_stack(file))[0]
+        assert "is not valid YAML" in messages(lambda: load_stack(file))[0]
 
     def test_files_that_cannot_be_read(self, written: Callable[..., Path]) -> None:
         written("x/y", "")
         Path("binary.yaml").write_bytes(b"\xff\xfe\x00")
 
-        assert said(lambda: load_stack(Path("no.yaml"))) == ["no.yaml: no such file; check the path"]
-        assert said(lambda: load_stack(Path("x"))) == ["x: cannot be read: Is a directory"]
-        assert said(lambda: load_stack(Path("binary.yaml"))) == ["binary.yaml: is not UTF-8 text, so it cannot be YAML"]
+        assert messages(lambda: load_stack(Path("no.yaml"))) == ["no.yaml: no such file; check the path"]
+        assert messages(lambda: load_stack(Path("x"))) == ["x: cannot be read: Is a directory"]
+        assert messages(lambda: load_stack(Path("binary.yaml"))) == [
+            "binary.yaml: is not UTF-8 text, so it cannot be YAML; save it as UTF-8"
+        ]
 
 
 class TestFindStack:
@@ -116,19 +121,19 @@ class TestFindStack:
 
         assert find_stack("dev", Path.cwd()) == file.resolve()
 
-    def test_an_unknown_stack_lists_those_there_are(self, written: Callable[..., Path]) -> None:
+    def test_an_unknown_stack_lists_the_known_ones(self, written: Callable[..., Path]) -> None:
         written("Pulumi.yaml", "name: x\nstackConfigDir: envs\n")
         written("envs/Pulumi.dev.yaml", "")
         written("envs/Pulumi.prod.yaml", "")
 
-        assert said(lambda: find_stack("staging", Path.cwd())) == [
+        assert messages(lambda: find_stack("staging", Path.cwd())) == [
             "envs/Pulumi.staging.yaml: there is no stack 'staging'; known: dev, prod"
         ]
 
     def test_a_project_without_stacks(self, written: Callable[..., Path]) -> None:
         written("Pulumi.yaml", "name: x\n")
 
-        assert said(lambda: find_stack("dev", Path.cwd()))[0].endswith("none is described yet")
+        assert messages(lambda: find_stack("dev", Path.cwd()))[0].endswith("the project has none yet")
 
     @pytest.mark.parametrize(
         ("content", "line"),
@@ -138,22 +143,25 @@ class TestFindStack:
             ("name: x\n---\nname: y\n", "must be one mapping, with the project's name and runtime"),
             ("runtime: python\n", "name: is required and missing"),
             ("name: [x]\n", "name: must be text; put it in quotes"),
-            ("name: a b\n", "name: is no name of a project; use letters, digits, '-' and '_'"),
+            ("name: a b\n", "name: is not a valid project name; use letters, digits, '-' and '_'"),
             ("name: x\nstackConfigDir: 5\n", "stackConfigDir: must be text; put it in quotes"),
             ("name: x\nstackConfigDir: ../out\n", "stackConfigDir: must be a folder inside the project; write its"),
             ("name: x\nstackConfigDir: /etc\n", "stackConfigDir: must be a folder inside the project; write its"),
-            ("name: x\nsince: 2021-99-99\n", "line 2: is not valid YAML: looks like a number or a date and is none"),
+            (
+                "name: x\nsince: 2021-99-99\n",
+                "line 2: is not valid YAML: looks like a number or date but is not a valid one",
+            ),
         ],
     )
-    def test_a_project_file_that_is_none(self, written: Callable[..., Path], content: str, line: str) -> None:
+    def test_an_invalid_project_file_is_refused(self, written: Callable[..., Path], content: str, line: str) -> None:
         written("Pulumi.yaml", content)
         written("Pulumi.dev.yaml", "config: {}\n")
 
-        (said_of_it,) = said(lambda: find_stack("dev", Path.cwd()))
+        (message,) = messages(lambda: find_stack("dev", Path.cwd()))
 
-        assert said_of_it.startswith(f"Pulumi.yaml: {line}")
+        assert message.startswith(f"Pulumi.yaml: {line}")
 
-    def test_no_folder_of_stacks_is_the_projects_own(self, written: Callable[..., Path]) -> None:
+    def test_without_stack_config_dir_stacks_are_in_the_projects_folder(self, written: Callable[..., Path]) -> None:
         written("Pulumi.yaml", "name: x\nstackConfigDir:\n")
         file = written("Pulumi.dev.yaml", "config: {}\n")
 
@@ -172,7 +180,7 @@ class TestFindStack:
     ) -> None:
         file = written("Pulumi.dev.yaml", content)
 
-        assert said(lambda: describes_environment(file, shown="Pulumi.dev.yaml")) == [f"Pulumi.dev.yaml: {line}"]
+        assert messages(lambda: describes_environment(file, shown="Pulumi.dev.yaml")) == [f"Pulumi.dev.yaml: {line}"]
 
     def test_the_project_is_found_from_below(self, written: Callable[..., Path]) -> None:
         written("Pulumi.yaml", "name: x\n")
@@ -180,8 +188,8 @@ class TestFindStack:
 
         assert find_project(below) == Path.cwd()
 
-    def test_outside_of_a_project(self, tmp_path: Path) -> None:
-        assert said(lambda: find_project(tmp_path)) == [
+    def test_outside_a_project_an_error_says_where_to_run(self, tmp_path: Path) -> None:
+        assert messages(lambda: find_project(tmp_path)) == [
             "Pulumi.yaml: not found here or in any folder above; run this inside the project"
         ]
 
@@ -207,38 +215,51 @@ class TestManifests:
     def test_a_stack_file_by_its_path(self, written: Callable[..., Path], description: dict[str, Any]) -> None:
         written("Pulumi.qa.yaml", {"config": {"persia-infra:environment": description}})
 
-        (found,) = read_inputs(["Pulumi.qa.yaml"])
+        (source,) = read_inputs(["Pulumi.qa.yaml"])
 
-        assert found.name == "qa"
-        assert isinstance(found.spec, EnvironmentSpec)
+        assert source.name == "qa"
+        assert isinstance(source.spec, EnvironmentSpec)
 
     @pytest.mark.parametrize(
         ("old", "new", "line"),
         [
-            ("NatsCluster", "NatsClutser", "kind: nothing is known of this kind; did you mean 'NatsCluster'?"),
-            ("NatsCluster", "CronTab", "kind: nothing is known of this kind; known here: PersiaJob, NatsCluster"),
-            ("v1alpha2", "v1", "apiVersion: a NatsCluster of this version is not known"),
+            ("NatsCluster", "NatsClutser", "kind: 'NatsClutser' is not a supported kind; did you mean 'NatsCluster'?"),
+            ("NatsCluster", "CronTab", "kind: 'CronTab' is not a supported kind; known here: PersiaJob, MPIJob,"),
+            ("v1alpha2", "v1", "apiVersion: 'nats.io/v1' is not a supported version of NatsCluster"),
             ("{name: bus}", "{}", "metadata.name: is required and missing"),
-            ("{name: bus}", "{name: Bus}", "metadata.name: 'Bus' is no DNS label"),
-            ("spec:", "spce:", "spce: unknown key, which would have no effect; did you mean 'spec'?"),
+            ("{name: bus}", "{name: Bus}", "metadata.name: 'Bus' is not a valid name"),
+            (
+                "spec:",
+                "spce:",
+                (
+                    "spec: is required and missing",
+                    "spce: unknown key, which would have no effect; did you mean 'spec'?",
+                ),
+            ),
             ("{size: 1}", "{sise: 1}", "spec.sise: unknown key, which would have no effect; did you mean 'size'?"),
             ("{size: 1}", "[]", "spec: must be a mapping of keys to values"),
-            ("kind: NatsCluster\n", "", "is neither a stack (config with persia-infra:environment) nor an object"),
+            (
+                "kind: NatsCluster\n",
+                "",
+                "has no 'kind', and no config with persia-infra:environment either",
+            ),
         ],
     )
-    def test_refused(self, written: Callable[..., Path], old: str, new: str, line: str) -> None:
+    def test_an_invalid_manifest_is_refused(
+        self, written: Callable[..., Path], old: str, new: str, line: str | tuple[str, ...]
+    ) -> None:
         written("m.yaml", self.NATS.replace(old, new))
 
-        lines = said(lambda: read_inputs(["m.yaml"]))
+        lines = messages(lambda: read_inputs(["m.yaml"]))
 
-        assert any(one.startswith(f"m.yaml: {line}") for one in lines), lines
+        assert_refused(lines, line, prefix="m.yaml: ")
 
     def test_a_long_job_name(self, written: Callable[..., Path], description: dict[str, Any]) -> None:
         manifest = self.manifest(description)
         manifest["metadata"]["name"] = "a" * 40
         written("m.yaml", manifest)
 
-        (line,) = said(lambda: read_inputs(["m.yaml"]))
+        (line,) = messages(lambda: read_inputs(["m.yaml"]))
 
         assert line.startswith("m.yaml: metadata.name: the name has 40 characters")
 
@@ -246,21 +267,21 @@ class TestManifests:
         written("a.yaml", self.NATS.replace("size: 1", "size: 0") + "---\n" + self.NATS.replace("bus", "B"))
         written("b.yaml", "")
 
-        lines = said(lambda: read_inputs(["a.yaml", "b.yaml", "c.yaml"]))
+        lines = messages(lambda: read_inputs(["a.yaml", "b.yaml", "c.yaml"]))
 
         assert [line.split(": ")[0:2] for line in lines] == [
             ["a.yaml", "documents[0].spec.size"],
             ["a.yaml", "documents[1].metadata.name"],
-            ["b.yaml", "is empty; it describes nothing"],
+            ["b.yaml", "is empty; add a stack or a manifest"],
             ["c.yaml", "no such file; check the path"],
         ]
 
     def test_notes_name_their_place(self, written: Callable[..., Path]) -> None:
         written("m.yaml", self.NATS.replace("size: 1", "resources: {limits: {cpu: 2}}"))
 
-        (found,) = read_inputs(["m.yaml"])
+        (source,) = read_inputs(["m.yaml"])
 
-        (note,) = found.notes()
+        (note,) = source.notes()
         assert (note.file, note.path) == ("m.yaml", "spec.resources")
 
 
@@ -268,16 +289,16 @@ def test_a_problem_without_a_place_is_one_clean_line() -> None:
     assert str(Problem("f", "", "is empty")) == "f: is empty"
 
 
-def test_the_nearest_word_or_all_of_them() -> None:
+def test_a_suggestion_is_the_most_similar_word_or_all_words() -> None:
     assert nearest("replcias", ["replicas", "image"]) == "did you mean 'replicas'?"
     assert nearest("xyz", ["replicas", "image"]) == "known here: replicas, image"
 
 
-def test_a_description_that_pulumi_cannot_hand_over_is_refused(tmp_path: Path, description: dict[str, Any]) -> None:
+def test_an_environment_too_large_for_pulumi_to_pass_on_is_refused(tmp_path: Path, description: dict[str, Any]) -> None:
     job = description["jobs"]["ads"]
     description["jobs"] = {f"job-{index}": copy.deepcopy(job) for index in range(200)}
     file = tmp_path / "Pulumi.many.yaml"
     file.write_text(yaml.safe_dump({"config": {"persia-infra:environment": description}}))
 
-    with pytest.raises(InputError, match="in one variable of which Linux allows 128"):
+    with pytest.raises(InputError, match=r"in one environment variable, .* Linux allows 128"):
         load_stack(file)

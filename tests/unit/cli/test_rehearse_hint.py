@@ -1,4 +1,4 @@
-"""What `persia-infra rehearse` says of jobs that need operators, without a rehearsal."""
+"""The hint that `persia-infra rehearse` gives about jobs that need operators."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from persia_infra.rehearsal.rehearse import Report
 
 
 @pytest.fixture
-def said(
+def output(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     description: dict[str, Any],
@@ -41,17 +41,17 @@ def said(
     return run
 
 
-def test_the_last_line_names_the_jobs_that_came_to_nothing(said: Callable[..., str]) -> None:
-    assert said().splitlines()[-1] == (
-        "hint: only with their operators do these jobs come to life: by-operator, gang, mpi, paddle, training; "
+def test_the_last_line_names_the_jobs_that_need_operators(output: Callable[..., str]) -> None:
+    assert output().splitlines()[-1] == (
+        "hint: these jobs start only when their operators run: by-operator, gang, mpi, paddle, training; "
         "add --operators"
     )
 
 
-def test_no_hint_where_it_would_not_help(said: Callable[..., str]) -> None:
-    assert "hint" not in said("--operators")
-    assert "hint" not in said(only=("ads", "single"))
+def test_no_hint_where_it_would_not_help(output: Callable[..., str]) -> None:
+    assert "hint" not in output("--operators")
+    assert "hint" not in output(only=("ads", "single"))
 
 
-def test_json_is_the_report_alone(said: Callable[..., str]) -> None:
-    assert set(json.loads(said("--json"))) == set(Report("qa").as_json())
+def test_json_is_the_report_alone(output: Callable[..., str]) -> None:
+    assert set(json.loads(output("--json"))) == set(Report("qa").as_json())

@@ -1,0 +1,1 @@
+"""What the fields of a description mean: for `explain`, for editors, and for the reference pages."""
