@@ -16,9 +16,9 @@ PAGE = PROJECT / "docs" / "benchmarks.md"
 
 
 SECTIONS = {
-    "imports": ("Importing the components", imports.measure),
+    "imports": ("Importing the environment with its spec", imports.measure),
     "preview": ("Previewing the dev stack", preview.measure),
-    "render": ("Rendering the prod stack", jobs.measure_render),
+    "commands": ("Commands without a cluster", jobs.measure_commands),
     "up": ("Deploying the prod job", jobs.measure_up),
     "growth": ("Many jobs in one stack", jobs.measure_growth),
     "operators": ("Five operators", operators.measure),

@@ -1,4 +1,4 @@
-"""`import persia_components` against importing what it stands on."""
+"""Importing the environment with its spec, against importing what it stands on."""
 
 import subprocess
 import sys
@@ -6,8 +6,9 @@ import time
 
 from tests.bench.table import alternately, table
 
-ALONE = "import pulumi, pulumi_kubernetes, pulumi_gcp"
-GOAL = 1.1
+ALONE = "import pulumi, pulumi_kubernetes, pulumi_gcp, pydantic, yaml"
+OURS = "from persia_components import Environment; from persia_infra.stack import parse_environment"
+GOAL = 1.5
 
 
 def _seconds(statement: str) -> float:
@@ -17,14 +18,12 @@ def _seconds(statement: str) -> float:
 
 
 def measure() -> str:
-    nothing, alone, ours = alternately(
-        11, lambda: _seconds("pass"), lambda: _seconds(ALONE), lambda: _seconds("import persia_components")
-    )
+    nothing, alone, ours = alternately(11, lambda: _seconds("pass"), lambda: _seconds(ALONE), lambda: _seconds(OURS))
     ratio = (ours - nothing) / (alone - nothing)
     return table(
-        ["statement", "seconds (median of 11, start of Python taken off)", "ratio", "goal"],
+        ["statement", "seconds (median of 11, without the start of Python)", "ratio", "goal"],
         [
             [f"`{ALONE}`", f"{alone - nothing:.2f}", "1.00", ""],
-            ["`import persia_components`", f"{ours - nothing:.2f}", f"{ratio:.2f}", f"at most {GOAL}"],
+            [f"`{OURS}`", f"{ours - nothing:.2f}", f"{ratio:.2f}", f"at most {GOAL}"],
         ],
     )
