@@ -1,4 +1,4 @@
-"""An environment from another project, with something of the project's own on its cluster."""
+"""An environment in another project, with an object of the project's own in its cluster."""
 
 import pulumi
 from components.motd import Motd
@@ -8,5 +8,5 @@ from persia_infra.environment import EnvironmentSpec
 
 spec = EnvironmentSpec.model_validate(pulumi.Config().require_object("environment"))
 environment = Environment("lab", spec)
-Motd("lab-motd", environment.kubeconfig, text="Spot nodes may go at any time: write checkpoints.")
+Motd("lab-motd", environment.kubeconfig, text="Spot nodes may disappear at any time: write checkpoints.")
 pulumi.export("cluster", environment.cluster_name)

@@ -1,1 +1,1 @@
-"""The project's own components: the folder's name does not collide with persia_components."""
+"""The project's own components; the folder's name does not conflict with persia_components."""
