@@ -6,22 +6,22 @@ dictionaries, so that kinds without a model in the client are treated like all o
 
 import hashlib
 import json
-import os
 import ssl
 import threading
 import time
 from dataclasses import dataclass
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
-import yaml
 from kubernetes.client import ApiClient, Configuration
-from kubernetes.client.exceptions import ApiException
-from kubernetes.config.config_exception import ConfigException
-from kubernetes.config.kube_config import load_kube_config_from_dict
+from urllib3.util.ssl_ import create_urllib3_context
+
+from persia_infra.kube.api_errors import ApiError, NoSuchKind, Refused, Unreachable
+from persia_infra.kube.kubeconfig import kubeconfig_text, loaded
+
+__all__ = ["ApiError", "ApiResource", "Cluster", "CollectionView", "NoSuchKind", "Refused", "Unreachable", "connect"]
 
 Object = dict[str, Any]
 
@@ -30,56 +30,6 @@ _APPLY = "application/apply-patch+yaml"
 _CONNECTIONS = 64
 _BUSY_RETRIES = 5
 _REDISCOVER_AFTER = 0.3
-
-
-class ApiError(Exception):
-    """A request that failed, or a kubeconfig that cannot be used; the text is written for the user."""
-
-
-class Unreachable(ApiError):
-    """The API server does not answer, or there are no credentials for it."""
-
-
-class NoSuchKind(ApiError):
-    """The API server does not serve this kind (yet)."""
-
-
-class Refused(ApiError):
-    """An error that the API server returned, in its own words."""
-
-    def __init__(self, status: int, answer: Object) -> None:
-        self.status = status
-        self.reason = str(answer.get("reason") or "")
-        self.message = str(answer.get("message") or f"the API server answered {status}")
-        details = answer.get("details") or {}
-        self.kind = str(details.get("kind") or "")
-        self.name = str(details.get("name") or "")
-        self.causes: list[Object] = details.get("causes") or []
-        super().__init__(self.message)
-
-    @property
-    def may_pass(self) -> bool:
-        """Whether the request may succeed later, because it needs something that may be about to exist."""
-        if self.status == 404:
-            return self.kind == "namespaces" or "could not find the requested resource" in self.message
-        if self.status == 403:
-            missing_yet = ("being terminated", "error looking up service account", "no PriorityClass with name")
-            return any(text in self.message for text in missing_yet)
-        if self.status == 409:
-            return self.reason == "AlreadyExists" or "the object has been modified" in self.message
-        return self.status == 503 or (self.status == 500 and "webhook" in self.message)
-
-    def about(self, what: str) -> ApiError:
-        """Returns an error that names the object, and lists the causes if there are several."""
-        lines = [f"{what}: {self.message}"]
-        if len(self.causes) > 1:
-            lines += [f"  - {cause.get('field') or '?'}: {cause.get('message')}" for cause in self.causes]
-        if self.status == 409 and "conflict" in self.message.lower() and self.reason == "Conflict":
-            lines.append(
-                "  Another owner set these fields. To take them over, add the annotation "
-                'pulumi.com/patchForce: "true"; to leave them, remove them from the program.'
-            )
-        return ApiError("\n".join(lines))
 
 
 @dataclass(frozen=True)
@@ -102,7 +52,10 @@ class ApiResource:
 
 
 class Cluster:
-    """Connections to one API server; safe to use from many threads."""
+    """Connections to one API server; safe to use from many threads.
+
+    The certificates of the configuration are read when the object is created, and not again.
+    """
 
     def __init__(self, configuration: Configuration) -> None:
         configuration.connection_pool_maxsize = _CONNECTIONS
@@ -112,6 +65,9 @@ class Cluster:
         self._configuration = configuration
         self._client = ApiClient(configuration=configuration)
         self._pool: urllib3.PoolManager = self._client.rest_client.pool_manager
+        self._pool.connection_pool_kw |= {"ssl_context": _tls_context(configuration)}
+        for name in ("ca_certs", "cert_file", "key_file"):
+            self._pool.connection_pool_kw.pop(name, None)
         self._discovered: dict[str, tuple[float, dict[str, ApiResource]]] = {}
         self._discovery_lock = threading.Lock()
         self._views: dict[str, CollectionView] = {}
@@ -283,71 +239,30 @@ def connect(kubeconfig: str | None, context: str | None) -> Cluster | None:
     Raises:
         ApiError: The kubeconfig cannot be used.
     """
-    text = _kubeconfig_text(kubeconfig)
+    text = kubeconfig_text(kubeconfig)
     if text is None:
         return None
     key = hashlib.sha256(f"{context or ''}\0{text}".encode()).hexdigest()
     with _connecting:
         if key not in _connected:
-            _connected[key] = Cluster(_configuration(text, context, beside=_file(kubeconfig)))
+            with loaded(text, context) as configuration:
+                _connected[key] = Cluster(configuration)
         return _connected[key]
 
 
-def _file(kubeconfig: str | None) -> Path | None:
-    """Returns the path if the kubeconfig is given as one, None if it is the text itself."""
-    if not kubeconfig or "\n" in kubeconfig or kubeconfig.lstrip().startswith("{"):
-        return None
-    return Path(kubeconfig).expanduser()
-
-
-def _kubeconfig_text(kubeconfig: str | None) -> str | None:
-    if path := _file(kubeconfig):
-        if not path.is_file():
-            raise ApiError(f"kubeconfig: the file {path} does not exist; give an existing file or its contents")
-        return path.read_text()
-    if kubeconfig:
-        return kubeconfig
-    named = os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
-    path = Path(named) if named else Path.home() / ".kube" / "config"
-    return path.read_text() if path.is_file() else None
-
-
-def _configuration(text: str, context: str | None, *, beside: Path | None) -> Configuration:
-    """Reads a kubeconfig; the client keeps its certificates in files, next to the kubeconfig."""
-    try:
-        parsed = yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise ApiError("kubeconfig: not valid YAML; give the text of a kubeconfig or the path of a file") from None
-    if not isinstance(parsed, dict):
-        raise ApiError("kubeconfig: not a kubeconfig; give the text of a kubeconfig or the path of a file")
-    configuration = Configuration()
-    try:
-        load_kube_config_from_dict(
-            parsed,
-            context=context,
-            client_configuration=configuration,
-            persist_config=False,
-            temp_file_path=str(beside.parent) if beside else None,
-        )
-    except (ConfigException, ApiException, KeyError, TypeError, ValueError, OSError) as error:
-        raise ApiError(f"kubeconfig: {error}") from None
-    plugin = _credential_plugin(parsed, context)
-    if plugin and not configuration.api_key and not configuration.cert_file:
-        raise Unreachable(
-            f"kubeconfig: the credential plugin {plugin} returned no credentials: "
-            "install it on PATH, or run it by hand to see why it fails"
-        )
-    return configuration
-
-
-def _credential_plugin(parsed: Object, context: str | None) -> str:
-    wanted = context or parsed.get("current-context")
-    users = {item.get("name"): item.get("user") or {} for item in parsed.get("users") or []}
-    for item in parsed.get("contexts") or []:
-        if item.get("name") == wanted:
-            user = users.get((item.get("context") or {}).get("user"), {})
-            return str((user.get("exec") or {}).get("command") or "")
-    return ""
+def _tls_context(configuration: Configuration) -> ssl.SSLContext:
+    """Reads the certificates now, since their files exist only while the kubeconfig is loaded."""
+    context = create_urllib3_context()
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif configuration.ssl_ca_cert:
+        context.load_verify_locations(configuration.ssl_ca_cert)
+    else:
+        context.load_default_certs()
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return context
 
 
 def _is_loopback(url: str) -> bool:
