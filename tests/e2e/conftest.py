@@ -62,12 +62,13 @@ def operator_tools() -> Toolchain:
 @pytest.fixture(scope="module")
 def kubernetes_port(control_plane: ControlPlane) -> Iterator[int]:
     """The port of the simulated kubernetes package, which runs in this process."""
+    server = ProviderServer(lambda: Kubernetes(control_plane.kubeconfig))
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("PATH", "KUBECONFIG"):
-            patch.setenv(name, control_plane.environment[name])
-        server = ProviderServer(Kubernetes)
+        # Pulumi's Automation API looks for the CLI on the PATH of this process.
+        patch.setenv("PATH", control_plane.environment["PATH"])
+        patch.setenv("KUBECONFIG", control_plane.environment["KUBECONFIG"])
         yield server.port
-        server.stop()
+    server.stop()
 
 
 @pytest.fixture(scope="module")

@@ -61,7 +61,7 @@ class TestSecrets:
 
 
 class TestProviders:
-    def test_two_providers_with_different_kubeconfigs(self, project: Project) -> None:
+    def test_a_provider_of_another_cluster_is_refused(self, project: Project) -> None:
         kubeconfig = json.loads(project.control_plane.kubeconfig.read_text())
         elsewhere = copy.deepcopy(kubeconfig)
         elsewhere["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
@@ -75,5 +75,5 @@ class TestProviders:
 
         project.up(lambda: program(both=False))
         message = project.refused(lambda: program(both=True))
-        assert "ConfigMap default/away: the Kubernetes API server https://127.0.0.1:1 cannot be reached" in message
+        assert "the server https://127.0.0.1:1 is not the cluster of this rehearsal" in message
         assert project.live("configmap", "here")["metadata"]["name"] == "here"

@@ -27,7 +27,10 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
 
     cloud = Cloud(arguments.kubeconfig)
-    packages: dict[str, Callable[[], Package]] = {"gcp": lambda: Gcp(cloud), "kubernetes": Kubernetes}
+    packages: dict[str, Callable[[], Package]] = {
+        "gcp": lambda: Gcp(cloud),
+        "kubernetes": lambda: Kubernetes(arguments.kubeconfig),
+    }
     stop_requested = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop_requested.set())

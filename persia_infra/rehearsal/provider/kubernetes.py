@@ -3,6 +3,10 @@
 It is used if the official plugin is not installed. Helm charts, YAML files, kustomizations and the `...Patch`
 kinds are out of scope: they are refused, and the message says how to install the official plugin. Client-side
 apply is out of scope too: every object is applied server-side, whatever `enableServerSideApply` says.
+
+It talks to the rehearsal's own API server only, with the rehearsal's credentials. A kubeconfig of the program decides
+nothing but whether this is the server that the program means: credentials in it are not used, and a credential plugin
+in it is never run.
 """
 
 import copy
@@ -11,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 from persia_infra.kube.api import (
     FIELD_MANAGER,
@@ -25,6 +30,7 @@ from persia_infra.kube.api import (
 )
 from persia_infra.rehearsal.provider import awaiting, immutability, objects
 from persia_infra.rehearsal.provider.kubernetes_changes import difference
+from persia_infra.rehearsal.provider.own_cluster import refuse_other_clusters
 from persia_infra.rehearsal.provider.package import (
     UNKNOWN,
     CheckFailure,
@@ -50,7 +56,9 @@ class Kubernetes:
     version = installed_version("pulumi-kubernetes")
     names_by_configuration = True
 
-    def __init__(self) -> None:
+    def __init__(self, rehearsal: Path) -> None:
+        """Creates an unconfigured provider; `rehearsal` is the kubeconfig of the rehearsal's administrator."""
+        self._rehearsal = rehearsal
         self._cluster: Cluster | None = None
         self._unreachable = "this provider is not configured"
         self._namespace = "default"
@@ -74,13 +82,8 @@ class Kubernetes:
         if objects.holds_unknown(variables.get("kubeconfig")) or objects.holds_unknown(variables.get("context")):
             self._unreachable = "its kubeconfig is not known yet"
             return
-        try:
-            self._cluster = connect(variables.get("kubeconfig"), variables.get("context"))
-            self._unreachable = (
-                "no kubeconfig is set: set kubernetes:kubeconfig or KUBECONFIG, or give the resource a provider"
-            )
-        except ApiError as error:
-            self._unreachable = str(error)
+        refuse_other_clusters(self._rehearsal, variables.get("kubeconfig"), variables.get("context"))
+        self._cluster = connect(str(self._rehearsal), None)
 
     # Check and diff
 

@@ -8,6 +8,7 @@ resources.
 """
 
 import logging
+import os
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ from persia_infra.rehearsal.provider.package import (
     Seed,
     Urn,
 )
+from persia_infra.rehearsal.provider.peers import OnlyFrom
 from persia_infra.rehearsal.provider.values import Secrets, decode, encode
 
 Context = grpc.ServicerContext
@@ -293,13 +295,14 @@ def _first_name(path: str) -> str:
 
 
 class ProviderServer:
-    """A package that is served on a free loopback port."""
+    """A package that is served on a free loopback port, to processes of one user."""
 
-    def __init__(self, make: Callable[[], Package]) -> None:
+    def __init__(self, make: Callable[[], Package], uid: int | None = None) -> None:
         self._servicer = ProviderServicer(make)
+        only_from = OnlyFrom(os.getuid() if uid is None else uid)
         self._server = grpc.server(
             ThreadPoolExecutor(max_workers=_THREADS),
-            interceptors=[_Refusals()],
+            interceptors=[only_from, _Refusals()],
             options=[
                 ("grpc.max_receive_message_length", _LARGEST_MESSAGE),
                 ("grpc.max_send_message_length", _LARGEST_MESSAGE),
@@ -307,7 +310,7 @@ class ProviderServer:
             ],
         )
         provider_pb2_grpc.add_ResourceProviderServicer_to_server(self._servicer, self._server)
-        self.port = self._server.add_insecure_port("127.0.0.1:0")
+        self.port = only_from.port = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
 
     def stop(self) -> None:
