@@ -1,8 +1,6 @@
 """`persia-infra rehearse`."""
 
 import json
-import os
-import shlex
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -113,10 +111,9 @@ def _how_to_look(rehearsal: "Rehearsal", engine: "Engine") -> str:
 
     The environment variables go to a file that only the user can read, because the state's passphrase is among them.
     """
-    changed = {name: value for name, value in engine.environment.items() if os.environ.get(name) != value}
     file = rehearsal.control_plane.folder / "environment"
     file.touch(mode=0o600)
-    file.write_text("".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(changed.items())))
+    file.write_text(engine.shell_script())
     return (
         "Everything is still running. In another terminal:\n"
         f"  . {file}\n"

@@ -8,16 +8,12 @@ Out of scope: high availability, and anything that needs a container runtime.
 """
 
 import base64
-import contextlib
 import json
 import os
 import secrets
-import socket
-import ssl
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
@@ -26,8 +22,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from persia_infra.rehearsal.api_server_files import AUDIT_POLICY, egress_through
+from persia_infra.rehearsal.isolation import isolated, python_packages
+from persia_infra.rehearsal.loopback import answers, free_ports
 from persia_infra.rehearsal.stages import STAGES
-from persia_infra.rehearsal.supervisor import Supervisor
+from persia_infra.rehearsal.supervisor import PartFailed, Supervisor
 from persia_infra.rehearsal.toolchain import Toolchain
 
 UP_WITHIN_SECONDS = 90.0
@@ -37,10 +35,6 @@ PORT_ATTEMPTS = 3
 ETCD = "unix://etcd-client:0"
 
 Progress = Callable[[str], None]
-
-
-class PartFailed(Exception):
-    """A part did not start, or ended; the text holds its name and the last lines of its log."""
 
 
 class _PortTaken(Exception):
@@ -56,6 +50,7 @@ class ControlPlane:
         egress_socket: Where the API server expects a proxy into the cluster network; it is not started by default.
         kubeconfig: The administrator's kubeconfig, with a token.
         programs: Folder with the `gke-gcloud-auth-plugin` that returns this control plane's credentials.
+        supervisor: Runs all processes of the rehearsal.
     """
 
     def __init__(self, folder: Path, tools: Toolchain) -> None:
@@ -66,7 +61,10 @@ class ControlPlane:
         self.audit_log = self.logs / "audit.log"
         self.egress_socket = folder / "egress.socket"
         self._tools = tools
-        self._supervisor = Supervisor(folder)
+        try:
+            self.supervisor = Supervisor(folder)
+        except OSError as error:
+            raise PartFailed(f"{error}; set TMPDIR to a folder that you can write to") from None
         self._tokens = {
             name: secrets.token_urlsafe(32)
             for name in ("admin", "kwok", "system:kube-controller-manager", "system:kube-scheduler")
@@ -80,7 +78,8 @@ class ControlPlane:
             PartFailed: A part did not start.
         """
         for attempt in range(1, PORT_ATTEMPTS + 1):
-            control_plane = cls(Path(tempfile.mkdtemp(prefix="persia-infra-")), tools)
+            folder = Path(tempfile.gettempdir()).absolute() / f"persia-infra-{secrets.token_hex(6)}"
+            control_plane = cls(folder, tools)
             try:
                 control_plane._start_parts(progress)
                 return control_plane
@@ -101,18 +100,19 @@ class ControlPlane:
 
     def close(self) -> None:
         """Ends every part and removes the folder."""
-        self._supervisor.close()
+        self.supervisor.close()
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables with which a program reaches the control plane as it would reach GKE.
+        """The variables with which a program reaches the control plane as it would reach GKE, and nothing else.
 
         PATH leads to the credential plugin. The certificate is trusted as if a public authority had signed it, since
         a kubeconfig for GKE's DNS endpoint names no authority of its own; Go and OpenSSL both read SSL_CERT_FILE.
         """
         folders = [self.programs, *self._tools.search_path, Path(sys.executable).parent]
         path = os.pathsep.join([*map(str, dict.fromkeys(folders)), os.environ.get("PATH", os.defpath)])
-        return os.environ | {"PATH": path, "KUBECONFIG": str(self.kubeconfig), "SSL_CERT_FILE": str(self._trusted_file)}
+        variables = isolated(os.environ, self.folder / "isolated", self._ca_file)
+        return variables | {"PATH": path, "KUBECONFIG": str(self.kubeconfig)}
 
     def run_part(
         self,
@@ -138,11 +138,11 @@ class ControlPlane:
 
     def stop_part(self, name: str) -> None:
         """Ends a process that `run_part` started."""
-        self._supervisor.stop(name)
+        self.supervisor.stop(name)
 
     def check_alive(self) -> None:
-        """Raises PartFailed if a part has ended."""
-        for name, code in self._supervisor.ended().items():
+        """Raises PartFailed if a part, or the supervisor of all parts, has ended."""
+        for name, code in self.supervisor.ended().items():
             raise PartFailed(self._describe(name, f"ended with code {code}"))
 
     def _start_parts(self, progress: Progress) -> None:
@@ -156,7 +156,6 @@ class ControlPlane:
         self._wait("kube-apiserver", answers(f"https://127.0.0.1:{api}/readyz"))
         self._write_kubeconfigs(api)
         self._write_auth_plugin()
-        self._trusted_file.write_text(_public_authorities() + self._ca_file.read_text())
         progress("starting kube-controller-manager, kube-scheduler and kwok")
         self._begin_controllers(controllers)
         self._begin_scheduler(scheduler)
@@ -282,7 +281,7 @@ class ControlPlane:
 
     def _begin(self, name: str, command: list[str | Path], environment: dict[str, str] | None = None) -> int:
         try:
-            return self._supervisor.start(
+            return self.supervisor.start(
                 name,
                 command,
                 log=self.logs / f"{name}.log",
@@ -294,7 +293,7 @@ class ControlPlane:
     def _wait(self, name: str, is_up: Callable[[], bool]) -> None:
         deadline = time.monotonic() + UP_WITHIN_SECONDS
         while not is_up():
-            ended = self._supervisor.ended()
+            ended = self.supervisor.ended()
             for part in {name, "etcd"} & set(ended):
                 if "address already in use" in self._last_lines(part):
                     raise _PortTaken(self._describe(part, "cannot listen because another process has its port"))
@@ -317,10 +316,6 @@ class ControlPlane:
     @property
     def _ca_file(self) -> Path:
         return self.folder / "certificates" / "apiserver.crt"
-
-    @property
-    def _trusted_file(self) -> Path:
-        return self.folder / "certificates" / "trusted.crt"
 
     def _write_credentials(self) -> None:
         groups = {"admin": "system:masters", "kwok": "system:masters"}
@@ -364,13 +359,8 @@ class ControlPlane:
 
 def _quiet_environment(folder: Path) -> dict[str, str]:
     """The variables of the parts, without the user's proxy, credentials or home folder."""
-    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder), "TMPDIR": str(folder)}
-
-
-def _public_authorities() -> str:
-    """The certificates that the user's programs trust, so that a program reaches the same servers as before."""
-    file = ssl.get_default_verify_paths().cafile
-    return Path(file).read_text() + "\n" if file else ""
+    variables = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder), "TMPDIR": str(folder)}
+    return variables | python_packages()
 
 
 def write_private(file: Path, text: str) -> None:
@@ -379,33 +369,7 @@ def write_private(file: Path, text: str) -> None:
         opened.write(text)
 
 
-def free_ports(count: int) -> list[int]:
-    """Returns ports of 127.0.0.1 on which no process listens at the moment."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for listener in sockets:
-            listener.bind(("127.0.0.1", 0))
-        return [listener.getsockname()[1] for listener in sockets]
-
-
 def _new_signing_key() -> str:
     key = ec.generate_private_key(ec.SECP256R1())
     encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL
     return key.private_bytes(encoding, form, serialization.NoEncryption()).decode()
-
-
-def answers(address: str) -> Callable[[], bool]:
-    """Returns a health check that does not verify the certificate; it sends no credentials."""
-    unverified = ssl._create_unverified_context()  # noqa: S323
-    direct = urllib.request.build_opener(
-        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=unverified)
-    )
-
-    def is_answering() -> bool:
-        try:
-            with direct.open(address, timeout=2) as response:
-                return response.status == 200
-        except OSError:
-            return False
-
-    return is_answering

@@ -1,8 +1,8 @@
 """The real Pulumi CLI on a project, with its own state, home and configuration file.
 
 The project itself is never changed: the CLI runs in a folder of links to it, in which only `Pulumi.yaml` and
-the stack's file are copies (the CLI adds its encryption salt to the stack's file). The CLI gets no credentials of
-the user, so that a rehearsal cannot touch a real cloud.
+the stack's file are copies (the CLI adds its encryption salt to the stack's file). The CLI runs below the supervisor
+of the rehearsal, without credentials of the user.
 
 Out of scope: projects in languages other than Python.
 """
@@ -11,10 +11,10 @@ import contextlib
 import json
 import os
 import secrets
+import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -24,12 +24,12 @@ from typing import Any
 
 import yaml
 
-from persia_infra.rehearsal.supervisor import die_with_the_parent
+from persia_infra.rehearsal.isolation import refuse_cluster_settings
+from persia_infra.rehearsal.supervisor import Command, Supervisor
 from persia_infra.rehearsal.toolchain import Toolchain
 
 CANCEL_WITHIN_SECONDS = 10.0
 UNCHANGED = frozenset({"same", "read", "refresh"})
-REAL_CLOUD_VARIABLES = ("PULUMI_", "GOOGLE_", "GCLOUD_", "CLOUDSDK_")
 
 Event = dict[str, Any]
 
@@ -79,19 +79,41 @@ class Engine:
     """One stack of one project; it lasts as long as its folder."""
 
     def __init__(
-        self, project: Path, stack: str, folder: Path, tools: Toolchain, environment: dict[str, str], providers: str
+        self,
+        project: Path,
+        stack: str,
+        folder: Path,
+        tools: Toolchain,
+        environment: dict[str, str],
+        providers: str,
+        supervisor: Supervisor,
     ) -> None:
+        """Prepares a stack.
+
+        Args:
+            project: Folder of the Pulumi project.
+            stack: Name of the stack.
+            folder: Is created, and holds everything of this engine.
+            tools: The programs.
+            environment: The variables of the CLI, without any credentials.
+            providers: The simulated packages with their ports, as PULUMI_DEBUG_PROVIDERS has them.
+            supervisor: Runs the CLI.
+
+        Raises:
+            InputError: The project's or the stack's file chooses a cluster.
+            EngineFailed: The CLI refuses the stack.
+        """
+        refuse_cluster_settings(project, stack_file_of(project, stack))
         self.stack = stack
         self._folder = folder
         self._pulumi = tools["pulumi"]
         self._project = folder / "project"
-        self._environment = {
-            name: value for name, value in environment.items() if not name.startswith(REAL_CLOUD_VARIABLES)
-        }
+        self._supervisor = supervisor
+        self._commands = 0
         stack_file = _shadow(project, self._project, stack)
         for name in ("home", "state"):
             (folder / name).mkdir(mode=0o700, parents=True)
-        self._environment |= {
+        self._environment = environment | {
             "PULUMI_HOME": str(folder / "home"),
             "PULUMI_BACKEND_URL": f"file://{folder}/state",
             "PULUMI_CONFIG_PASSPHRASE": _passphrase(stack_file),
@@ -101,7 +123,6 @@ class Engine:
             "PULUMI_PYTHON_CMD": sys.executable,
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PYTHONDONTWRITEBYTECODE": "1",
-            "NO_PROXY": "127.0.0.1,localhost",
         }
         self._call("stack", "init", stack)
 
@@ -114,6 +135,14 @@ class Engine:
         """The variables with which the CLI, run by hand in `project_folder`, works on the same stack."""
         return dict(self._environment)
 
+    def shell_script(self) -> str:
+        """Returns shell commands that turn the user's environment into that of the CLI."""
+        removed = [name for name in os.environ if name not in self._environment]
+        changed = {name: value for name, value in self._environment.items() if os.environ.get(name) != value}
+        lines = [f"unset {name}" for name in sorted(removed) if name.isidentifier()]
+        lines += [f"export {name}={shlex.quote(value)}" for name, value in sorted(changed.items())]
+        return "\n".join([*lines, ""])
+
     @property
     def project_folder(self) -> Path:
         return self._project
@@ -121,7 +150,7 @@ class Engine:
     @property
     def stack_file(self) -> Path:
         """The copy of the stack's file that the CLI reads; editing it changes the configuration."""
-        return _stack_file(self._project, self.stack)
+        return stack_file_of(self._project, self.stack)
 
     def use_plugin(self, plugin: Path) -> None:
         """Makes an installed provider plugin (a folder in the user's Pulumi home) available."""
@@ -164,22 +193,20 @@ class Engine:
         everything = state["deployment"].get("resources") or []
         return [entry for entry in everything if entry.get("custom") and not entry["type"].startswith("pulumi:")]
 
-    def start(self, *arguments: str, errors: int = subprocess.STDOUT) -> subprocess.Popen[str]:
-        """Starts any command of the CLI in its own process group; errors go to its output by default."""
-        return subprocess.Popen(
+    def start(self, *arguments: str, separate_errors: bool = False) -> Command:
+        """Starts any command of the CLI in its own session; errors are part of its output by default."""
+        self._commands += 1
+        output = self._folder / f"output-{self._commands}"
+        return self._supervisor.run(
             [self._pulumi, *arguments, "--non-interactive", "--color=never"],
-            cwd=self._project,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            start_new_session=True,
-            preexec_fn=_as_from_a_terminal,
+            folder=self._project,
+            environment=self._environment,
+            output=output,
+            errors=output.with_name(f"errors-{self._commands}") if separate_errors else None,
         )
 
     def _call(self, *arguments: str) -> str:
-        process = self.start(*arguments, errors=subprocess.PIPE)
+        process = self.start(*arguments, separate_errors=True)
         output, errors = process.communicate()
         if process.returncode:
             raise EngineFailed(f"pulumi {' '.join(arguments[:2])}: {(errors or output).strip()}")
@@ -196,26 +223,20 @@ class Engine:
         log = _Log()
         started = time.monotonic()
         process = self.start(*arguments, "--stack", self.stack, "--event-log", str(events))
-        output: list[str] = []
-        reader = threading.Thread(target=lambda: output.extend(process.stdout or ()), daemon=True)
-        reader.start()
         stopped = False
         try:
             for event in _follow(events, process):
                 if event is None:
                     if not stopped and give_up():
                         stopped = True
-                        _interrupt(process)
+                        process.send_signal(signal.SIGINT)
                     continue
                 log.take(event)
                 on_event(event)
         finally:
             _end(process)
-            reader.join()
-            if process.stdout:
-                process.stdout.close()
         if process.returncode and not log.errors:
-            log.errors.append("".join(output).strip())
+            log.errors.append(process.output.strip())
         return Outcome(
             ok=process.returncode == 0,
             seconds=time.monotonic() - started,
@@ -230,7 +251,7 @@ class EngineFailed(Exception):
     """A command of the CLI failed; the text is the CLI's own message."""
 
 
-def _follow(file: Path, process: subprocess.Popen[str]) -> Iterator[Event | None]:
+def _follow(file: Path, process: Command) -> Iterator[Event | None]:
     """Yields the events as they are written, and None about once a second, until the process has ended."""
     position, rest = 0, ""
     while True:
@@ -249,26 +270,15 @@ def _follow(file: Path, process: subprocess.Popen[str]) -> Iterator[Event | None
             process.wait(0.5)
 
 
-def _as_from_a_terminal() -> None:
-    """Undoes the ignored SIGINT that a background job inherits: the CLI needs it to stop its plugins quickly."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    die_with_the_parent()
-
-
-def _interrupt(process: subprocess.Popen[str]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGINT)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
+def _end(process: Command) -> None:
     """Interrupts the CLI twice, as a user at the terminal would, and then kills it."""
     for _ in range(2):
         if process.poll() is None:
-            _interrupt(process)
+            process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(CANCEL_WITHIN_SECONDS)
     if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
+        process.send_signal(signal.SIGKILL)
         process.wait()
 
 
@@ -279,7 +289,8 @@ def _passphrase(stack_file: Path) -> str:
     return secrets.token_urlsafe(24)
 
 
-def _stack_file(project: Path, stack: str) -> Path:
+def stack_file_of(project: Path, stack: str) -> Path:
+    """Returns the file of a stack, which may be in a folder that the project configures."""
     settings = yaml.safe_load((project / "Pulumi.yaml").read_text())
     return project / (settings.get("stackConfigDir") or ".") / f"Pulumi.{stack}.yaml"
 
@@ -292,7 +303,7 @@ def _shadow(project: Path, shadow: Path, stack: str) -> Path:
     Returns:
         The copy of the stack's file.
     """
-    original = _stack_file(project, stack)
+    original = stack_file_of(project, stack)
     above = [folder for folder in original.relative_to(project).parents if folder != Path()]
     for folder in [Path(), *reversed(above)]:
         (shadow / folder).mkdir(parents=True)
@@ -301,7 +312,7 @@ def _shadow(project: Path, shadow: Path, stack: str) -> Path:
     settings["runtime"] = "python"
     (shadow / "Pulumi.yaml").unlink()
     (shadow / "Pulumi.yaml").write_text(yaml.safe_dump(settings))
-    copy = _stack_file(shadow, stack)
+    copy = stack_file_of(shadow, stack)
     copy.write_text(original.read_text())
     return copy
 

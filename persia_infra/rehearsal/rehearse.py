@@ -19,7 +19,8 @@ from typing import Any, Self
 from persia_infra.kube.programs import OperatorProgram
 from persia_infra.rehearsal import toolchain
 from persia_infra.rehearsal.control_plane import ControlPlane
-from persia_infra.rehearsal.engine import Engine, Event, Outcome
+from persia_infra.rehearsal.engine import Engine, Event, Outcome, stack_file_of
+from persia_infra.rehearsal.isolation import refuse_cluster_settings
 from persia_infra.rehearsal.observation import Observer, PendingPod, Pods
 from persia_infra.rehearsal.operator_processes import OperatorProcesses
 from persia_infra.rehearsal.operator_tools import ensure_operators
@@ -106,7 +107,15 @@ class Rehearsal:
     def engine(self, project: Path, stack: str) -> Engine:
         self._engines += 1
         folder = self.control_plane.folder / f"engine-{self._engines}"
-        engine = Engine(project, stack, folder, self._tools, self.control_plane.environment, self._providers)
+        engine = Engine(
+            project,
+            stack,
+            folder,
+            self._tools,
+            self.control_plane.environment,
+            self._providers,
+            self.control_plane.supervisor,
+        )
         if self.official_plugin:
             engine.use_plugin(self.official_plugin)
         return engine
@@ -115,8 +124,7 @@ class Rehearsal:
         ports = self.control_plane.folder / "ports.json"
         command: list[str | Path] = [sys.executable, "-P", "-m", "persia_infra.rehearsal.provider"]
         command += ["--kubeconfig", self.control_plane.kubeconfig, "--ports-file", ports]
-        environment = self.control_plane.environment | {"TMPDIR": str(self.control_plane.folder)}
-        self.control_plane.run_part("simulated-cloud", command, ports.exists, environment)
+        self.control_plane.run_part("simulated-cloud", command, ports.exists, self.control_plane.environment)
         attached: dict[str, int] = json.loads(ports.read_text())
         if self.official_plugin:
             attached.pop("kubernetes")
@@ -149,6 +157,7 @@ def rehearse(
         progress: Called with one line for each step.
         keep: Called at the end, while everything still runs; nothing is destroyed then.
     """
+    refuse_cluster_settings(project, stack_file_of(project, stack))
     report = Report(stack)
     clock = _Clock(report.seconds)
     with clock.phase("tools"):

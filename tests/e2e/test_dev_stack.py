@@ -105,7 +105,7 @@ def test_up_after_a_killed_engine_converges_with_nothing_doubled(rehearsal: Rehe
     process = engine.start("up", "--yes", "--skip-preview", "--stack", "dev")
     try:
         while not stateful_sets(rehearsal):
-            assert process.poll() is None, process.stdout.read() if process.stdout else ""
+            assert process.poll() is None, process.output
             time.sleep(0.05)
     finally:
         os.killpg(process.pid, signal.SIGKILL)

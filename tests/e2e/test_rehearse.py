@@ -1,7 +1,9 @@
 """`persia-infra rehearse` as a user types it."""
 
+import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from persia_infra.rehearsal.toolchain import Toolchain
-from tests.e2e.test_control_plane import command_lines
+from tests.support.processes import processes_with
 from tests.support.project import PROJECT
 from tests.support.stack_file import edit
 
@@ -44,7 +46,8 @@ def left_over(project: Path) -> list[Path]:
 
 
 def running_in(project: Path) -> list[str]:
-    return [line for line in command_lines() if str(project) in line]
+    """Returns the processes of rehearsals whose temporary files are in the project's folder."""
+    return processes_with(f"{project}/temporary/persia-infra-")
 
 
 def test_dev_passes_and_destroy_leaves_nothing(project: Path) -> None:
@@ -88,23 +91,61 @@ def test_an_unknown_stack_is_refused_with_the_list_of_stacks(project: Path) -> N
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_is_left_of_a_rehearsal_that_was_stopped(project: Path, how: signal.Signals) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_nothing_is_left_of_a_rehearsal_that_was_stopped_at_a_random_moment(project: Path, how: signal.Signals) -> None:
+    """The CLI runs about eight commands, from `stack init` to `destroy`; the moment is during one of them."""
+    number, delay = random.randint(1, 7), random.uniform(0, 2)  # noqa: S311
+    moment = f"{how.name} {delay:.2f} s after the start of command {number}"
+    process = subprocess.Popen(
+        command("rehearse", "dev", "--destroy"),
+        cwd=project,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    while not list(project.glob(f"temporary/persia-infra-*/engine-1/output-{number}")):
+        assert process.poll() is None, moment
+        time.sleep(0.05)
+    time.sleep(delay)
+    process.send_signal(how)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == (130 if how is signal.SIGINT else -how), moment + output
+    assert "Traceback" not in output
+    deadline = time.monotonic() + 30
+    while (left_over(project) or running_in(project)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert left_over(project) == [], moment
+    assert running_in(project) == [], moment
+
+
+def test_a_supervisor_that_is_killed_is_reported_and_leaves_nothing(project: Path) -> None:
     process = subprocess.Popen(
         command("rehearse", "dev"), cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    while not list(project.glob("temporary/persia-infra-*/engine-1/events.json")):
+    while not (folders := list(project.glob("temporary/persia-infra-*/engine-1/events.json"))):
         assert process.poll() is None
-        time.sleep(0.1)
-    process.send_signal(how)
+        time.sleep(0.05)
+    time.sleep(random.uniform(0, 3))  # noqa: S311
+    supervisor = ["persia_infra.rehearsal.supervisor", str(folders[0].parents[1])]
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if file.read_bytes().decode(errors="replace").split("\0")[-3:-1] == supervisor:
+                os.kill(int(file.parent.name), signal.SIGKILL)
     output, _ = process.communicate(timeout=120)
-    assert process.returncode == (130 if how is signal.SIGINT else -signal.SIGKILL)
+    assert process.returncode == 1, output
+    assert "the supervisor of the rehearsal" in output
     assert "Traceback" not in output
-    deadline = time.monotonic() + 60
-    while (left_over(project) or running_in(project)) and time.monotonic() < deadline:
-        time.sleep(0.2)
     assert left_over(project) == []
     assert running_in(project) == []
+
+
+def test_a_stack_that_chooses_a_cluster_is_refused_before_anything_starts(project: Path) -> None:
+    with (project / DEV).open("a") as file:
+        file.write("\n  kubernetes:kubeconfig: /home/me/.kube/config\n")
+    done = run(project, "rehearse", "dev")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "Pulumi.dev.yaml: config.kubernetes:kubeconfig: chooses another cluster" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_keep_leaves_it_running_until_interrupted(project: Path) -> None:

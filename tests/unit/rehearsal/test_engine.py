@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 
 from persia_infra.rehearsal.engine import Engine, EngineFailed
 from persia_infra.rehearsal.rehearse import installed_kubernetes_plugin
+from persia_infra.rehearsal.supervisor import Supervisor
 from persia_infra.rehearsal.toolchain import Toolchain
+from persia_infra.spec.errors import InputError
 
 EVENTS = [
     {"resOutputsEvent": {"metadata": {"op": "create", "type": "gcp:x:Y", "urn": "urn:pulumi:s::p::gcp:x:Y::net"}}},
@@ -53,18 +56,31 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def engine(project: Path, tmp_path: Path) -> Engine:
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    running = Supervisor(tmp_path / "rehearsal")
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def new_engine(project: Path, tmp_path: Path, supervisor: Supervisor) -> Callable[..., Engine]:
+    """Makes an engine with a stand-in for the CLI."""
     events, pulumi = tmp_path / "events", tmp_path / "pulumi"
     events.write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
     pulumi.write_text(PULUMI.format(events=events))
     pulumi.chmod(0o755)
-    mine = {
-        "PATH": os.environ["PATH"],
-        "PULUMI_ACCESS_TOKEN": "mine",
-        "GOOGLE_CREDENTIALS": "mine",
-        "CLOUDSDK_CORE_PROJECT": "mine",
-    }
-    return Engine(project, "dev", tmp_path / "engine", Toolchain({"pulumi": pulumi}), mine, "gcp:1234")
+
+    def new(folder: str = "engine", stack: str = "dev") -> Engine:
+        environment = {"PATH": os.environ["PATH"]}
+        tools = Toolchain({"pulumi": pulumi})
+        return Engine(project, stack, tmp_path / folder, tools, environment, "gcp:1234", supervisor)
+
+    return new
+
+
+@pytest.fixture
+def engine(new_engine: Callable[..., Engine]) -> Engine:
+    return new_engine()
 
 
 def given(tmp_path: Path) -> dict[str, str]:
@@ -73,9 +89,8 @@ def given(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.usefixtures("engine")
-def test_the_engine_gets_no_credentials_of_the_user(tmp_path: Path) -> None:
+def test_the_engine_has_its_own_state_and_the_simulated_providers(tmp_path: Path) -> None:
     environment = given(tmp_path)
-    assert "mine" not in environment.values()
     assert environment["PULUMI_DEBUG_PROVIDERS"] == "gcp:1234"
     assert environment["PULUMI_BACKEND_URL"] == f"file://{tmp_path}/engine/state"
 
@@ -88,19 +103,18 @@ def test_project_is_linked_and_its_stack_file_copied(engine: Engine, project: Pa
     assert not (engine.project_folder / "stacks" / "Pulumi.prod.yaml").exists()
 
 
-def test_each_rehearsal_has_its_own_passphrase(engine: Engine, project: Path, tmp_path: Path) -> None:
-    other = Engine(project, "dev", tmp_path / "other", Toolchain({"pulumi": tmp_path / "pulumi"}), {}, "")
-    first, second = (each.environment["PULUMI_CONFIG_PASSPHRASE"] for each in (engine, other))
+def test_each_rehearsal_has_its_own_passphrase(new_engine: Callable[..., Engine]) -> None:
+    first, second = (new_engine(folder).environment["PULUMI_CONFIG_PASSPHRASE"] for folder in ("one", "two"))
     assert first != second
     assert len(first) >= 32
 
 
 def test_stack_with_encrypted_values_needs_the_users_passphrase(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: Engine
+    project: Path, monkeypatch: pytest.MonkeyPatch, engine: Engine, new_engine: Callable[..., Engine]
 ) -> None:
     (project / "stacks" / "Pulumi.dev.yaml").write_text("encryptionsalt: v1:abc\n")
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "known to the user")
-    other = Engine(project, "dev", tmp_path / "other", Toolchain({"pulumi": tmp_path / "pulumi"}), {}, "")
+    other = new_engine("other")
     assert other.environment["PULUMI_CONFIG_PASSPHRASE"] == "known to the user"
     assert engine.environment["PULUMI_CONFIG_PASSPHRASE"] != "known to the user"
 
@@ -121,11 +135,30 @@ def test_a_refused_preview_of_a_destroy_deletes_nothing(engine: Engine, tmp_path
     ]
 
 
-def test_a_failed_command_reports_the_message_of_the_cli(project: Path, tmp_path: Path, engine: Engine) -> None:
-    assert engine.stack == "dev"
+def test_a_failed_command_reports_the_message_of_the_cli(project: Path, new_engine: Callable[..., Engine]) -> None:
     (project / "stacks" / "Pulumi.broken.yaml").write_text("")
     with pytest.raises(EngineFailed, match="pulumi stack init: no such stack"):
-        Engine(project, "broken", tmp_path / "other", Toolchain({"pulumi": tmp_path / "pulumi"}), {}, "")
+        new_engine(stack="broken")
+
+
+@pytest.mark.parametrize("setting", ["kubeconfig", "context", "cluster"])
+@pytest.mark.parametrize("file", ["Pulumi.yaml", "stacks/Pulumi.dev.yaml"])
+def test_configuration_that_chooses_a_cluster_is_refused(
+    project: Path, new_engine: Callable[..., Engine], file: str, setting: str
+) -> None:
+    with (project / file).open("a") as opened:
+        opened.write(f"\nconfig: {{'kubernetes:{setting}': other}}\n")
+    with pytest.raises(InputError, match=rf"{file}: config\.kubernetes:{setting}: chooses another cluster"):
+        new_engine()
+
+
+def test_the_script_for_a_shell_sets_and_removes_variables(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "mine")
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "mine")
+    lines = engine.shell_script().splitlines()
+    assert "unset AWS_SECRET_ACCESS_KEY" in lines
+    assert f"export PULUMI_BACKEND_URL={engine.environment['PULUMI_BACKEND_URL']}" in lines
+    assert not [line for line in lines if line.startswith("export PATH=")]
 
 
 def test_official_plugin_is_used_only_in_the_right_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
