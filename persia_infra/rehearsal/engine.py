@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,7 @@ class Engine:
         environment: dict[str, str],
         providers: str,
         supervisor: Supervisor,
+        enclosure: Sequence[str] = (),
     ) -> None:
         """Prepares a stack.
 
@@ -98,6 +99,7 @@ class Engine:
             environment: The variables of the CLI, without any credentials.
             providers: The simulated packages with their ports, as PULUMI_DEBUG_PROVIDERS has them.
             supervisor: Runs the CLI.
+            enclosure: The beginning of a command line that keeps the CLI away from the network.
 
         Raises:
             InputError: The project's or the stack's file chooses a cluster.
@@ -109,6 +111,7 @@ class Engine:
         self._pulumi = tools["pulumi"]
         self._project = folder / "project"
         self._supervisor = supervisor
+        self._enclosure = enclosure
         self._commands = 0
         stack_file = _shadow(project, self._project, stack)
         for name in ("home", "state"):
@@ -198,7 +201,7 @@ class Engine:
         self._commands += 1
         output = self._folder / f"output-{self._commands}"
         return self._supervisor.run(
-            [self._pulumi, *arguments, "--non-interactive", "--color=never"],
+            [*self._enclosure, self._pulumi, *arguments, "--non-interactive", "--color=never"],
             folder=self._project,
             environment=self._environment,
             output=output,

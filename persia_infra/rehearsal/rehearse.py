@@ -15,9 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
+from persia_infra.kube.kubeconfig import server_of
 from persia_infra.kube.programs import OperatorProgram
-from persia_infra.rehearsal import toolchain
+from persia_infra.rehearsal import enclosure, toolchain
 from persia_infra.rehearsal.control_plane import ControlPlane
 from persia_infra.rehearsal.engine import Engine, Event, Outcome, stack_file_of
 from persia_infra.rehearsal.isolation import refuse_cluster_settings
@@ -91,44 +93,66 @@ class Rehearsal:
         self._tools = tools
         self.official_plugin = installed_kubernetes_plugin()
         self._providers = self._start_simulated_cloud()
+        self._enclosure = self._open_gates() if enclosure.is_available() else []
         self._engines = 0
 
     @classmethod
     @contextmanager
     def start(cls, tools: Toolchain, progress: Progress = lambda _: None) -> Iterator[Self]:
+        """Starts a control plane and the simulated cloud, and ends them afterwards."""
         with ControlPlane.start(tools, progress) as control_plane:
             progress("starting the simulated cloud")
             yield cls(control_plane, tools)
 
     @property
     def provider(self) -> str:
+        """Which Kubernetes provider is used, `official` or `simulated`."""
         return OFFICIAL if self.official_plugin else SIMULATED
 
     def engine(self, project: Path, stack: str) -> Engine:
+        """Prepares a stack; each engine has its own state."""
         self._engines += 1
-        folder = self.control_plane.folder / f"engine-{self._engines}"
+        control_plane = self.control_plane
+        providers = ",".join(f"{package}:{port}" for package, port in sorted(self._providers.items()))
         engine = Engine(
             project,
             stack,
-            folder,
+            control_plane.folder / f"engine-{self._engines}",
             self._tools,
-            self.control_plane.environment,
-            self._providers,
-            self.control_plane.supervisor,
+            control_plane.environment,
+            providers,
+            control_plane.supervisor,
+            self._enclosure,
         )
         if self.official_plugin:
             engine.use_plugin(self.official_plugin)
         return engine
 
-    def _start_simulated_cloud(self) -> str:
-        ports = self.control_plane.folder / "ports.json"
+    def _start_simulated_cloud(self) -> dict[str, int]:
+        """Returns the ports of the packages that the engine attaches to."""
+        file = self.control_plane.folder / "ports.json"
         command: list[str | Path] = [sys.executable, "-P", "-m", "persia_infra.rehearsal.provider"]
-        command += ["--kubeconfig", self.control_plane.kubeconfig, "--ports-file", ports]
-        self.control_plane.run_part("simulated-cloud", command, ports.exists, self.control_plane.environment)
-        attached: dict[str, int] = json.loads(ports.read_text())
+        command += ["--kubeconfig", self.control_plane.kubeconfig, "--ports-file", file]
+        self.control_plane.run_part("simulated-cloud", command, file.exists, self.control_plane.environment)
+        ports: dict[str, int] = json.loads(file.read_text())
         if self.official_plugin:
-            attached.pop("kubernetes")
-        return ",".join(f"{package}:{port}" for package, port in sorted(attached.items()))
+            ports.pop("kubernetes")
+        return ports
+
+    def _open_gates(self) -> list[str]:
+        """Lets enclosed commands reach the API server and the simulated cloud.
+
+        Returns:
+            The beginning of the command line of such commands.
+        """
+        folder = self.control_plane.folder
+        api = urlsplit(server_of(self.control_plane.kubeconfig.read_text(), None)).port or 443
+        ports = [api, *self._providers.values()]
+        command: list[str | Path] = [*enclosure.gates(folder, ports)]
+        self.control_plane.run_part(
+            "gates", command, lambda: all(enclosure.gate(folder, port).exists() for port in ports)
+        )
+        return enclosure.enclosed(folder, ports)
 
 
 def installed_kubernetes_plugin() -> Path | None:
