@@ -102,6 +102,8 @@ def test_nothing_is_left_of_a_rehearsal_that_was_stopped_at_a_random_moment(proj
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        # It is ignored if the tests run under nohup.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     while not list(project.glob(f"temporary/persia-infra-*/engine-1/output-{number}")):
         assert process.poll() is None, moment

@@ -155,9 +155,11 @@ def test_everything_ends_when_the_parent_is_killed(folder: Path, how: signal.Sig
     pids = folder.with_name("pids")
     script = STUBBORN.format(pids=pids) + "; exec sleep 600"
     program = f"""
-import os, time
+import os, signal, time
 from pathlib import Path
-from persia_infra.rehearsal.supervisor import PartFailed, Supervisor
+from persia_infra.rehearsal.supervisor import Supervisor
+# It may be ignored, for example if the tests run under nohup.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 folder, environment = Path({str(folder)!r}), dict(os.environ)
 supervisor = Supervisor(folder)
 print(supervisor.start("s", ["sleep", "600"], log=folder / "log", environment=environment), flush=True)
