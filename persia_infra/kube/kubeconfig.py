@@ -74,8 +74,6 @@ def loaded(text: str, context: str | None) -> Iterator[Configuration]:
             )
         except (ConfigException, ApiException, KeyError, TypeError, ValueError, OSError) as error:
             raise ApiError(f"kubeconfig: {error}") from None
-        finally:
-            _forget_files_in(folder)
         plugin = _credential_plugin(parsed, context)
         if plugin and not configuration.api_key and not configuration.cert_file:
             raise Unreachable(
@@ -112,11 +110,3 @@ def _entry(parsed: dict[str, Any], section: str, name: Any) -> dict[str, Any]:  
 def _credential_plugin(parsed: dict[str, Any], context: str | None) -> str:
     user = _entry(parsed, "contexts", context or parsed.get("current-context")).get("user")
     return str((_entry(parsed, "users", user).get("exec") or {}).get("command") or "")
-
-
-def _forget_files_in(folder: str) -> None:
-    """Makes the client forget files that are about to be removed: it would use them for the next kubeconfig."""
-    files: dict[str, str] = getattr(kube_config, "_temp_files", {})
-    for content, file in list(files.items()):
-        if Path(file).parent == Path(folder):
-            del files[content]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from persia_infra.rehearsal.isolation import isolated
+from persia_infra.rehearsal.isolation import NOWHERE, isolated
 
 HOME_FILES = {
     ".config/gcloud/application_default_credentials.json": json.dumps(
@@ -77,6 +77,12 @@ def run(program: str, variables: dict[str, str]) -> str:
 def test_no_variable_with_credentials_is_left(variables: dict[str, str]) -> None:
     assert "mine" not in variables.values()
     assert not variables.keys() & set(CREDENTIALS)
+
+
+@pytest.mark.parametrize("name", ["GCE_METADATA_HOST", "GCE_METADATA_IP", "GCE_METADATA_ROOT"])
+def test_the_metadata_servers_of_virtual_machines_are_not_asked(variables: dict[str, str], name: str) -> None:
+    assert variables[name] == NOWHERE
+    assert variables["AWS_EC2_METADATA_DISABLED"] == "true"
 
 
 def test_other_variables_are_kept(variables: dict[str, str]) -> None:
