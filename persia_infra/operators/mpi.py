@@ -70,8 +70,9 @@ class MpiOperatorSpec(ScopedOperatorSpec):
             _DEPLOYMENT,
             "mpi-operator",
             SOURCE,
-            f"http://127.0.0.1:{_HEALTH_PORT}/healthz",
-            added_arguments=("--monitoring-port=0",),
+            "http://127.0.0.1:{port}/healthz",
+            # The flag for the address is added by tools/mpi-operator/patch; upstream listens on all addresses.
+            added_arguments=("--monitoring-port=0", "--health-address=127.0.0.1:{port}"),
         ),
     )
     INSTALL_AFTER = ("volcano",)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from persia_infra.kube.programs import GoSource, OperatorProgram, WheelSource
 from persia_infra.rehearsal.toolchain import (
+    BuildLine,
     Progress,
     Toolchain,
     ToolMissing,
@@ -64,7 +65,7 @@ def ensure_persia(progress: Progress) -> Toolchain:
     place = cache_folder() / "tools" / f"persia-{hashlib.sha256(pins.read_bytes() + files.encode()).hexdigest()[:12]}"
     with locked(place.with_name(".persia.lock")):
         if not place.is_dir():
-            progress("  persia: fetching its wheel")
+            progress(BuildLine("  persia: fetching its wheel"))
             _unpack(pins, place)
     programs = {program: place / program for program in PERSIA_PROGRAMS}
     return Toolchain(programs | {"persia-launcher": place / PERSIA_LAUNCHER[0], "nats-server": _nats_server()})

@@ -13,7 +13,7 @@ from persia_infra.kube import types
 from persia_infra.kube.pod_templates import PodTemplate
 from persia_infra.kube.types.apps import StatefulSet
 from persia_infra.kube.types.base import trusted
-from persia_infra.rehearsal.toolchain import KUBERNETES, pinned_version
+from persia_infra.rehearsal.sources import KUBERNETES, pinned_version
 from persia_infra.spec.errors import findings_from
 from tests.support.environments import put
 
