@@ -11,6 +11,9 @@ from persia_infra.spec.errors import InputError, Problem
 # The classes written in C are several times faster; PyYAML may have been built without them.
 _LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+MOST_VALUES = 2_000_000
+"""Values in one document, aliases counted as often as they are used; a cluster has at most 200,000 pods."""
+_MOST_BYTES = 64 * 1024 * 1024
 _CONVERTED = frozenset(f"tag:yaml.org,2002:{name}" for name in ("bool", "float", "int", "timestamp"))
 
 
@@ -34,6 +37,11 @@ def read_documents(file: Path, *, shown: str | None = None) -> list[Any]:
     """
     name = shown or str(file)
     try:
+        if file.stat().st_size > _MOST_BYTES:
+            message = (
+                f"is larger than {_MOST_BYTES // 2**20} MiB, which no description needs; check the path, or split it"
+            )
+            raise InputError([Problem(name, "", message)])
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InputError([Problem(name, "", "no such file; check the path")]) from None
@@ -69,6 +77,7 @@ def _documents(text: str) -> Iterator[Any]:
     try:
         while loader.check_node():
             root = loader.get_node()
+            _refuse_large_expansion(root)
             for node in _nodes(root):
                 if isinstance(node, yaml.MappingNode):
                     _refuse_repeated_keys(node)
@@ -77,6 +86,40 @@ def _documents(text: str) -> Iterator[Any]:
             yield loader.construct_document(root)
     finally:
         loader.dispose()
+
+
+def _refuse_large_expansion(root: yaml.Node) -> None:
+    """Refuses a document whose aliases stand for more values than any description has, or for themselves.
+
+    A few lines of aliases to aliases can stand for billions of values, which would take hours and all memory to read.
+    """
+    sizes: dict[int, int] = {}
+    open_nodes: set[int] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting[-1]
+        children = _children(node)
+        if id(node) in sizes:
+            waiting.pop()
+        elif id(node) in open_nodes:
+            sizes[id(node)] = 1 + sum(sizes[id(child)] for child in children)
+            open_nodes.discard(id(node))
+            waiting.pop()
+        else:
+            open_nodes.add(id(node))
+            if any(id(child) in open_nodes for child in children):
+                problem = "an alias stands for a value that contains it; write the value out"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+            waiting += [child for child in children if id(child) not in sizes]
+    if sizes[id(root)] > MOST_VALUES:
+        problem = f"its aliases stand for more than {MOST_VALUES} values; write out what is meant, or split the file"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=root.start_mark)
+
+
+def _children(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.SequenceNode):
+        return node.value
+    return [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else []
 
 
 def _nodes(root: yaml.Node) -> Iterator[yaml.Node]:
@@ -88,10 +131,7 @@ def _nodes(root: yaml.Node) -> Iterator[yaml.Node]:
             continue
         seen.add(id(node))
         yield node
-        if isinstance(node, yaml.SequenceNode):
-            waiting += node.value
-        elif isinstance(node, yaml.MappingNode):
-            waiting += [part for pair in node.value for part in pair]
+        waiting += _children(node)
 
 
 def _refuse_repeated_keys(node: yaml.MappingNode) -> None:
