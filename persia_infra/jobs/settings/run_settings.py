@@ -216,13 +216,6 @@ class RunSettings(Spec):
         return [*mounts, *self.volume_mounts]
 
     @property
-    def annotations(self) -> dict[str, str]:
-        """The annotations that GKE requires on pods with these volumes."""
-        if any(volume.volume_type == "gcs_fuse" or volume.is_gcs_fuse for volume in self.volumes):
-            return {"gke-gcsfuse/volumes": "true"}
-        return {}
-
-    @property
     def shared(self) -> Self:
         """The part that applies to every role of a job: data, variables and user, but not hardware."""
         return self.model_copy(

@@ -157,11 +157,6 @@ class RunVolume(Spec):
         given = {key: value for key, value in optional.items() if value is not None}
         return VolumeMount(name=self.name, mount_path=self.mount_path, **given)
 
-    @property
-    def is_gcs_fuse(self) -> bool:
-        """Whether GKE's FUSE driver mounts it, in either form."""
-        return self.volume_type == "gcs_fuse" or (self.csi is not None and self.csi.driver == GCS_FUSE_DRIVER)
-
     def share(self, job: str) -> Share | None:
         """The PersistentVolume and claim for an NFS share; None for any other volume."""
         name = f"{job}-{self.name}"
