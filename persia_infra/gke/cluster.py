@@ -4,6 +4,7 @@ Private nodes, shielded nodes, Workload Identity and Dataplane V2 are always on:
 Autopilot, node auto-provisioning and fleets are out of scope.
 """
 
+import ipaddress
 import re
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
@@ -138,16 +139,23 @@ class ClusterSpec(Spec):
                 f"is empty, so the whole internet could reach the control plane; {fix}, "
                 "dnsEndpoint: true or privateEndpoint: true",
             )
-        for index, network in enumerate(self.authorized_networks):
-            if network.cidr == _WHOLE_INTERNET and not self.open_to_internet:
-                yield (
-                    ("authorizedNetworks", index, "cidr"),
-                    f"{_WHOLE_INTERNET} lets the whole internet reach the control plane; {fix}",
-                )
+        ranges = [ipaddress.IPv4Network(network.cidr) for network in self.authorized_networks]
+        if not self.open_to_internet and _WHOLE_INTERNET in map(str, ipaddress.collapse_addresses(ranges)):
+            whole = [index for index, one in enumerate(ranges) if str(one) == _WHOLE_INTERNET]
+            place = ("authorizedNetworks", whole[0], "cidr") if whole else ("authorizedNetworks",)
+            what = _WHOLE_INTERNET if whole else "together these ranges are all addresses: this"
+            yield place, f"{what} lets the whole internet reach the control plane; {fix}"
         if self.open_to_internet and self.private_endpoint:
             yield (
                 ("openToInternet",),
                 "cannot be combined with privateEndpoint: true, which leaves no public address; remove one of them",
+            )
+
+        if self.dns_endpoint and self.private_endpoint:
+            yield (
+                ("dnsEndpoint",),
+                "cannot be combined with privateEndpoint: true, because its name is reachable from the internet, with "
+                "IAM alone in front of it; remove one of them",
             )
 
     def _findings(self) -> Iterator[Finding]:

@@ -208,6 +208,23 @@ def test_the_whole_internet_may_be_listed_if_the_cluster_is_open_to_it(
     assert spoiled("cluster/authorizedNetworks", [{"cidr": "0.0.0.0/0"}]) == []
 
 
+def test_ranges_that_together_are_the_whole_internet_are_refused(spoiled: Spoil) -> None:
+    halves = [{"cidr": "0.0.0.0/1"}, {"cidr": "128.0.0.0/1"}]
+
+    (message,) = spoiled("cluster/authorizedNetworks", halves)
+
+    assert message.startswith("f.yaml: environment.cluster.authorizedNetworks: together these ranges are all addresses")
+    assert spoiled("cluster/authorizedNetworks", halves[:1]) == []
+
+
+def test_a_private_endpoint_has_no_name_that_the_internet_reaches(spoiled: Spoil, description: dict[str, Any]) -> None:
+    description["cluster"]["privateEndpoint"] = True
+
+    (message,) = spoiled("cluster/dnsEndpoint", True)
+
+    assert message.startswith("f.yaml: environment.cluster.dnsEndpoint: cannot be combined with privateEndpoint: true")
+
+
 def test_a_freeze_of_ninety_days_and_a_longer_exclusion_of_minor_upgrades_are_accepted(spoiled: Spoil) -> None:
     exactly = {**FREEZE, "end": "2030-04-01T00:00:00Z"}
     longer = {**FREEZE, "name": "year", "end": "2031-01-01T00:00:00Z", "scope": "NO_MINOR_UPGRADES"}
