@@ -92,7 +92,7 @@ def test_status_knows_that_a_lost_pod_stays_lost_and_when_training_is_over(stack
 
     assert (lost.phase, counts(lost)["embeddingWorker"]) == ("Pending", (1, 0, 1, 0))
     (reason,) = (role.reason for role in lost.roles if role.reason)
-    assert reason.startswith("the PERSIA operator creates each pod once")
+    assert reason.startswith("the PERSIA operator creates each pod only once")
 
     ended = '{"status":{"phase":"Succeeded"}}'
     patch = ("--subresource=status", "--type=merge", "--patch", ended)

@@ -72,5 +72,6 @@ def _variables_of(process: "subprocess.Popen[str]") -> dict[str, Any]:
             break
     file = next((line.split()[1] for line in lines if line.startswith("  . ")), None)
     assert file, "".join(lines)
-    exported = (line.removeprefix("export ").partition("=") for line in Path(file).read_text().splitlines())
+    exports = [line for line in Path(file).read_text().splitlines() if line.startswith("export ")]
+    exported = (line.removeprefix("export ").partition("=") for line in exports)
     return {name: shlex.split(value)[0] for name, _, value in exported}

@@ -24,11 +24,12 @@ def test_wheel_from_sdist_works_beside_a_components_folder(tmp_path: Path) -> No
     (consumer / "components" / "__init__.py").write_text("OWN = True\n")
     program = (
         "import components, persia_components, persia_infra\n"
-        "from persia_infra.rehearsal import toolchain\n"
+        "from pathlib import Path\n"
+        "from persia_infra.rehearsal import sources\n"
         "assert components.OWN\n"
         f"assert persia_components.__file__.startswith({str(site)!r}), persia_components.__file__\n"
-        "assert toolchain.pinned_version(toolchain.KWOK)\n"
-        "assert toolchain.tools_folder().is_relative_to(toolchain.Path(persia_infra.__file__).parent)\n"
+        "assert sources.pinned_version(sources.KWOK)\n"
+        "assert sources.tools_folder().is_relative_to(Path(persia_infra.__file__).parent)\n"
     )
     subprocess.run(
         [sys.executable, "-c", program], cwd=consumer, env=os.environ | {"PYTHONPATH": str(site)}, check=True
