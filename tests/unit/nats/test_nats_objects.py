@@ -261,3 +261,11 @@ def test_images_without_a_shell_start_the_server_at_their_root() -> None:
 
     assert command("2.6.6") == ["/nats-server"]
     assert command("2.14.2-alpine") == ["nats-server"]
+
+
+def test_secrets_and_configuration_are_mounted_read_only() -> None:
+    servers = cluster(tls={"serverSecret": "tls", "routesSecret": "routes"}, auth={"clientsAuthSecret": "users"})
+
+    mounts = {mount["name"]: mount.get("readOnly") for mount in container(servers)["volumeMounts"]}
+
+    assert mounts == {"config": True, "pid": None, "server-tls": True, "routes-tls": True, "clients-auth": True}
