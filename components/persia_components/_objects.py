@@ -54,6 +54,11 @@ _SNAKE_CASE = {
 """Pulumi's names for top-level keys of an object, where they differ."""
 
 
+def namespace_value(namespace: pulumi.Input[str]) -> tuple[str, Values]:
+    """The text that stands for a namespace in objects, and what it means where only the deployment knows its name."""
+    return (namespace, {}) if isinstance(namespace, str) else (NAMESPACE_VALUE, {NAMESPACE_VALUE: namespace})
+
+
 class ObjectsComponent(pulumi.ComponentResource):
     """A component that declares a group of objects."""
 

@@ -2,7 +2,7 @@
 
 import pulumi
 
-from persia_components._objects import NAMESPACE_VALUE, ObjectsComponent
+from persia_components._objects import ObjectsComponent, namespace_value
 from persia_infra.jobs import Job as JobSpec
 from persia_infra.jobs.job import Placements
 
@@ -33,6 +33,5 @@ class Job(ObjectsComponent):
             placements: The pool of each role; a role without an entry may run on any node.
             opts: Options of the component.
         """
-        known = isinstance(namespace, str)
-        group = spec.objects(object_name or name, namespace if known else NAMESPACE_VALUE, placements or {})
-        super().__init__(name, group, values={} if known else {NAMESPACE_VALUE: namespace}, opts=opts)
+        text, values = namespace_value(namespace)
+        super().__init__(name, spec.objects(object_name or name, text, placements or {}), values=values, opts=opts)

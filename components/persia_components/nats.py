@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pulumi
 
-from persia_components._objects import NAMESPACE_VALUE, ObjectsComponent
+from persia_components._objects import ObjectsComponent, namespace_value
 from persia_infra.kube.placement import Placement
 from persia_infra.nats.objects import nats_objects
 from persia_infra.nats.spec import NatsSpec
@@ -38,13 +38,7 @@ class NatsCluster(ObjectsComponent):
             client_labels: Labels of the pods that may connect; all pods of the namespace when absent.
             opts: Options of the component.
         """
-        known = isinstance(namespace, str)
-        group = nats_objects(
-            spec,
-            object_name or name,
-            namespace if known else NAMESPACE_VALUE,
-            placement=placement,
-            client_labels=client_labels,
-        )
-        super().__init__(name, group, values={} if known else {NAMESPACE_VALUE: namespace}, opts=opts)
+        text, values = namespace_value(namespace)
+        group = nats_objects(spec, object_name or name, text, placement=placement, client_labels=client_labels)
+        super().__init__(name, group, values=values, opts=opts)
         self.url = self.outputs["url"]

@@ -7,6 +7,7 @@ environment, rendering, deploying and `status` call these methods and never refe
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, ValidationError
@@ -44,7 +45,7 @@ class Workload:
     resources_at: Place = ("resources",)
     """Keys that lead from the role to where its resources are described."""
 
-    @property
+    @cached_property
     def requests(self) -> Amounts:
         """What the scheduler sets aside for one pod."""
         return template_requests(self.template)

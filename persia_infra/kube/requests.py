@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from persia_infra.kube.pods import GPU
 from persia_infra.kube.types.pods import PodTemplateSpec, ResourceRequirements
 from persia_infra.spec.quantity import parse_quantity
 
 Amounts = dict[str, Decimal]
 """How much of each resource, in its base unit: cores, bytes, devices."""
-
-GPU = "nvidia.com/gpu"
 
 _NONE = Decimal(0)
 _HUGE_PAGES = "hugepages-"
